@@ -1,0 +1,121 @@
+# Turnfold: `make help` lists what there is. Every target sets up the environments that it needs.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+# Targets share environments and ports; what can run in parallel does so inside (pytest -n).
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+export SAM_CLI_TELEMETRY := 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+PYTHON := .venv/bin/python
+SAM := .venv-sam/bin/sam
+# Of the functions and of the native wheels in the deps layer: x86_64 or arm64.
+ARCHITECTURE ?= x86_64
+# The emulator that `run`, `demo` and the tests start.
+STACK := TURNFOLD_MINISTACK="$(CURDIR)/.venv-ministack/bin/ministack"
+# A pytest selection for `make test TESTS=tests/unit`, in place of the default suites.
+TESTS ?=
+# Suites that keep to themselves run on two processes; the others start servers of their own.
+FAST_SUITES := tests/unit tests/application tests/template
+SERVER_SUITES := tests/contract tests/integration
+
+# ------------------------------------------------------------------------------------- for people
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: venv venv-ministack vocabulary ## start everything on this machine, at http://127.0.0.1:8787 (PORT)
+	@$(STACK) exec $(PYTHON) -m infra.local
+
+.PHONY: demo
+demo: venv venv-ministack vocabulary ## a conversation of 30 turns against `make run`, drawn turn by turn
+	@$(STACK) exec $(PYTHON) -m infra.local.demo
+
+.PHONY: test
+test: check tests acceptance ## check, then all suites that need only this machine (TESTS=path: only that)
+
+.PHONY: check
+check: style types imports template ## ruff, mypy, import-linter, cfn-lint, sam validate
+
+.PHONY: format
+format: venv ## let ruff format and repair what it can
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+.PHONY: build
+build: venv-sam ## sam build, for ARCHITECTURE=x86_64 or arm64; needs Python 3.13
+	@# The layers' own makefiles run inside: this make's flags and job slots are not theirs. The
+	@# cache knows the sources but not the architecture, so each has its own.
+	@python=$$(infra/find_python.sh 3.13) && \
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u GNUMAKEFLAGS \
+		PATH="$${python%/*}:$$PATH" ARCHITECTURE="$(ARCHITECTURE)" \
+		$(SAM) build --cached --cache-dir ".aws-sam/cache-$(ARCHITECTURE)" --parallel \
+		--parameter-overrides Architecture=$(ARCHITECTURE)
+	@du -sh .aws-sam/build/*/ | sed 's,\.aws-sam/build/,,; s,/$$,,'
+
+.PHONY: lock
+lock: venv-lock ## write the hashed requirement files anew from the .in files (UPGRADE=1: newest versions)
+	infra/lock.sh $(if $(UPGRADE),--upgrade)
+
+.PHONY: clean
+clean: ## remove environments, builds and caches; keeps .turnfold, the local stack's data
+	rm -rf .venv .venv-* .venv*.lock .aws-sam build dist layers/vocab/vocabulary \
+		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .coverage htmlcov
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ------------------------------------------------------------------------------- parts of the above
+
+.PHONY: style
+style: venv
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+
+.PHONY: types
+types: venv
+	.venv/bin/mypy
+
+.PHONY: imports
+imports: venv
+	.venv/bin/lint-imports
+
+.PHONY: template
+template: venv-sam
+	.venv-sam/bin/cfn-lint template.yaml
+	$(SAM) validate --lint --region us-east-1
+
+.PHONY: tests
+tests: venv venv-ministack vocabulary
+ifneq ($(TESTS),)
+	$(STACK) $(PYTHON) -m pytest $(TESTS)
+else
+	$(STACK) $(PYTHON) -m pytest -n 2 $(wildcard $(FAST_SUITES))
+	$(STACK) $(PYTHON) -m pytest $(wildcard $(SERVER_SUITES))
+endif
+
+# The black-box suite over HTTP, against a stack of its own; lies outside of this repository, so it
+# runs only where there is one (the script says so if not).
+.PHONY: acceptance
+acceptance: venv venv-ministack vocabulary
+ifeq ($(TESTS),)
+	@if [ -x infra/local/acceptance.sh ]; then $(STACK) infra/local/acceptance.sh; fi
+endif
+
+.PHONY: vocabulary
+vocabulary: venv
+	@$(PYTHON) layers/vocab/unpack.py
+
+# Environments, each exactly as its requirements file says; done in a moment if they are already.
+.PHONY: venv venv-ministack venv-sam venv-lock
+venv:
+	@infra/venv.sh .venv infra/requirements/dev.txt layers/core functions
+venv-ministack:
+	@infra/venv.sh .venv-ministack infra/requirements/ministack.txt
+venv-sam:
+	@infra/venv.sh .venv-sam infra/requirements/sam.txt
+venv-lock:
+	@infra/venv.sh .venv-lock infra/requirements/lock.txt
