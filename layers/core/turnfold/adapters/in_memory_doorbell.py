@@ -1,0 +1,25 @@
+"""The doorbell in this process, for tests."""
+
+from collections.abc import Callable
+
+from turnfold.adapters.sqs_doorbell import DoorbellMessage, doorbell_message
+from turnfold.domain.sessions import SessionKey
+
+
+class InMemoryDoorbell:
+    """A `Doorbell` that keeps what it rang in `messages`, and hands each to `deliver` if given.
+
+    `deliver` is where a model of the queue is connected. What it raises, `ring` raises.
+    """
+
+    def __init__(self, deliver: Callable[[DoorbellMessage], None] | None = None) -> None:
+        """Begin silent."""
+        self.messages: list[DoorbellMessage] = []
+        self._deliver = deliver
+
+    def ring(self, key: SessionKey, ring_id: str, turn: int) -> None:
+        """See `Doorbell`."""
+        message = doorbell_message(key, ring_id, turn)
+        if self._deliver is not None:
+            self._deliver(message)
+        self.messages.append(message)
