@@ -1,0 +1,1 @@
+"""The prompts, a file `<name>.<version>.md` each; read by `turnfold.application.prompts`."""
