@@ -50,5 +50,5 @@ def check_change(change: Change) -> None:
         raise ValueError("guards and sets name fields of a session")
     if FIXED_FIELDS & change.sets.keys():
         raise ValueError(f"a change does not set {', '.join(sorted(FIXED_FIELDS))}")
-    if change.profile is not None and "profile_rev" not in change.sets:
-        raise ValueError("a new profile has a new profile_rev")
+    if (change.profile is not None) != ("profile_rev" in change.sets):
+        raise ValueError("a new profile comes with a new profile_rev, and only with it")

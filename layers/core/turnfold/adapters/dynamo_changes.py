@@ -1,0 +1,154 @@
+"""A change of one session as operations of one DynamoDB transaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from turnfold.adapters.dynamo_items import (
+    SESSION_CODECS,
+    Attribute,
+    Item,
+    idempotency_item,
+    item_key,
+    moment,
+    number,
+    pin_item,
+    profile_item,
+    session_attributes,
+    session_item,
+    summary_item,
+    text,
+    turn_item,
+)
+from turnfold.adapters.dynamo_keys import (
+    META,
+    former_pin_sort_key,
+    pin_sort_key,
+    summary_sort_key,
+    turn_sort_key,
+)
+from turnfold.application.ports import Change
+from turnfold.domain.pins import PinStatus
+from turnfold.domain.sessions import Profile, SessionKey, SessionStatus
+
+ABSENT = "attribute_not_exists(PK)"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One write. `part` is what `GuardFailedError` calls it; `request` has the form of `kind`."""
+
+    kind: str
+    part: str
+    request: dict[str, Any]
+
+
+def operations_of(change: Change, table: str, now: datetime) -> list[Operation]:
+    """The writes of a change, that of META first.
+
+    DynamoDB refuses two operations on one item, so a put stands for itself and for a removal of the
+    same item.
+    """
+    removals = {
+        sort_key: Operation(
+            "Delete", "items", {"TableName": table, "Key": item_key(change.key, sort_key)}
+        )
+        for sort_key in _removed(change)
+    }
+    puts = {
+        item["SK"]["S"]: Operation("Put", part, {"TableName": table, "Item": item, **condition})
+        for part, item, condition in _put(change, now)
+    }
+    meta = [] if change.creates else [Operation("Update", "session", _update(change, table))]
+    return [*meta, *(removals | puts).values()]
+
+
+def live_check(key: SessionKey, table: str) -> dict[str, Any]:
+    """A condition of a transaction that the session is there and live."""
+    return {
+        "TableName": table,
+        "Key": item_key(key, META),
+        "ConditionExpression": "#status = :live",
+        "ExpressionAttributeNames": {"#status": "status"},
+        "ExpressionAttributeValues": {":live": text(SessionStatus.LIVE)},
+    }
+
+
+def _put(change: Change, now: datetime) -> list[tuple[str, Item, Mapping[str, Any]]]:
+    """Part, item and condition of all that is put."""
+    absent = {"ConditionExpression": ABSENT}
+    puts: list[tuple[str, Item, Mapping[str, Any]]] = []
+    if change.creates is not None:
+        # The profile is always there, so that a reader can tell that it did not see it yet.
+        profile, rev = change.profile or Profile(), change.creates.profile_rev
+        puts.append(("session", session_item(change.creates), absent))
+        puts.append(("items", profile_item(change.key, profile, rev), {}))
+    elif change.profile is not None:
+        rev = change.sets["profile_rev"]
+        puts.append(("items", profile_item(change.key, change.profile, rev), {}))
+    if change.idempotency is not None:
+        absent_or_expired = {
+            # DynamoDB removes expired items late, up to days.
+            "ConditionExpression": f"{ABSENT} OR expires_at <= :now",
+            "ExpressionAttributeValues": {":now": moment(now)},
+        }
+        item = idempotency_item(change.key, change.idempotency)
+        puts.append(("idempotency", item, absent_or_expired))
+    if change.turn is not None:
+        puts.append(("turn", turn_item(change.key, change.turn), absent))
+    puts.extend(("items", summary_item(change.key, one), {}) for one in change.summaries)
+    puts.extend(("items", pin_item(change.key, one), {}) for one in change.pins)
+    return puts
+
+
+def _removed(change: Change) -> list[str]:
+    """Sort keys of all that is removed."""
+    sort_keys = [turn_sort_key(one) for one in change.removes_turns]
+    sort_keys += [summary_sort_key(one) for one in change.removes_summaries]
+    for pin_id in change.removes_pins:
+        sort_keys += [pin_sort_key(pin_id), former_pin_sort_key(pin_id)]
+    for pin in change.pins:
+        active = pin.status is PinStatus.ACTIVE
+        other = former_pin_sort_key if active else pin_sort_key
+        sort_keys.append(other(pin.pin_id))
+    return sort_keys
+
+
+def _update(change: Change, table: str) -> dict[str, Any]:
+    """The update of META under the guards of the change."""
+    names = {"#status": "status", "#epoch": "epoch", "#revision": "revision"}
+    values: dict[str, Attribute] = {
+        ":live": text(SessionStatus.LIVE),
+        ":epoch": text(change.epoch),
+        ":one": number(1),
+    }
+    conditions = ["#status = :live", "#epoch = :epoch"]
+    for name, value in change.guards.items():
+        names[f"#{name}"] = name
+        if value is None:
+            conditions.append(f"attribute_not_exists(#{name})")
+        else:
+            values[f":is_{name}"] = SESSION_CODECS[name].write(value)
+            conditions.append(f"#{name} = :is_{name}")
+    sets, removes = [], []
+    for name, attribute in session_attributes(change.key, change.sets).items():
+        names[f"#{name}"] = name
+        if attribute is None:
+            removes.append(f"#{name}")
+        else:
+            values[f":to_{name}"] = attribute
+            sets.append(f"#{name} = :to_{name}")
+    clauses = ["ADD #revision :one"]
+    if sets:
+        clauses.append(f"SET {', '.join(sets)}")
+    if removes:
+        clauses.append(f"REMOVE {', '.join(removes)}")
+    return {
+        "TableName": table,
+        "Key": item_key(change.key, META),
+        "ConditionExpression": " AND ".join(conditions),
+        "UpdateExpression": " ".join(clauses),
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    }

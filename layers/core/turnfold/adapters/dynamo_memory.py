@@ -1,0 +1,349 @@
+"""Working memory in one DynamoDB table (design, section 5).
+
+Calls and their cost do not depend on a session's length: a session is read by one BatchGetItem,
+working memory by one Query, and a change is one TransactWriteItems (one UpdateItem, at half the
+price, if it changes nothing but the session itself).
+"""
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from turnfold.adapters.aws_errors import Sleep, guarded_write, mapped_errors
+from turnfold.adapters.change_rules import check_change
+from turnfold.adapters.dynamo_changes import live_check, operations_of
+from turnfold.adapters.dynamo_items import (
+    ArchivedTurn,
+    Item,
+    MemoryItems,
+    answer_item,
+    item_key,
+    moment,
+    read_answer,
+    read_idempotency,
+    read_memory,
+    read_pin,
+    read_session,
+    read_turn,
+    text,
+)
+from turnfold.adapters.dynamo_keys import (
+    FORMER_PIN,
+    META,
+    WORKING_MEMORY,
+    answer_sort_key,
+    due_shard,
+    former_pin_sort_key,
+    idempotency_sort_key,
+    partition_key,
+    pin_sort_key,
+    position_of,
+    read_position,
+    session_of,
+    tenant_key,
+    turn_sort_key,
+    user_key,
+)
+from turnfold.application.ports import (
+    Archive,
+    Change,
+    Clock,
+    IdempotencyRecord,
+    ModelAnswer,
+    Page,
+)
+from turnfold.domain.errors import GuardFailedError, StoreUnavailableError, ThrottledError
+from turnfold.domain.memory import WorkingMemory, assemble_memory, raw_numbers
+from turnfold.domain.pins import Pin, PinStatus
+from turnfold.domain.sessions import Session, SessionKey, SessionStatus
+from turnfold.domain.transcript import read_record
+from turnfold.domain.turns import Turn
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+LOAD_ATTEMPTS = 8
+"""A transaction shows all its items within milliseconds: two mixtures in a row are rare already."""
+
+LOAD_PAUSE_SECONDS = 0.01
+"""Longest first pause between attempts to load; it doubles with each."""
+
+BATCH_ATTEMPTS = 6
+BATCH_PAUSE_SECONDS = 0.05
+"""DynamoDB returns what it could not read now as unprocessed, and asks to wait ever longer."""
+
+ARCHIVE_THREADS = 8
+"""Large turns read at once: fewer than the S3 client's connections."""
+
+
+class DynamoMemoryStore:
+    """A `MemoryStore` over DynamoDB; turns too large for an item are read from the archive.
+
+    Beside what each method names, all raise `ThrottledError`, `StoreUnavailableError` and, where
+    the table refuses for good, `StoreError`.
+    """
+
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        table: str,
+        archive: Archive,
+        clock: Clock,
+        sleep: Sleep = time.sleep,
+    ) -> None:
+        """Use that table. The clock tells when records expire; `sleep` waits between attempts."""
+        self._client = client
+        self._table = table
+        self._archive = archive
+        self._clock = clock
+        self._sleep = sleep
+
+    def read_session(
+        self, key: SessionKey, key_hash: str | None
+    ) -> tuple[Session | None, IdempotencyRecord | None]:
+        """See `MemoryStore`; one BatchGetItem."""
+        sort_keys = [META] if key_hash is None else [META, idempotency_sort_key(key_hash)]
+        items = self._batch_get([item_key(key, sort_key) for sort_key in sort_keys])
+        session, record = None, None
+        for item in items:
+            if item["SK"]["S"] == META:
+                session = read_session(item)
+            else:
+                record = read_idempotency(item)
+        if record is not None and record.expires_at <= self._clock():
+            record = None
+        return session, record
+
+    def load(self, key: SessionKey) -> WorkingMemory | None:
+        """See `MemoryStore`; one Query, and one GetObject for each turn over 64 KB.
+
+        Raises `StoreUnavailableError` if no attempt showed a complete memory.
+        """
+        for attempt in range(LOAD_ATTEMPTS):
+            self._pause(LOAD_PAUSE_SECONDS, attempt)
+            found = read_memory(self._query_memory(key))
+            session = found.session
+            if session is None:
+                return None
+            # A profile of another revision belongs to another moment.
+            if found.profile_rev == session.profile_rev:
+                turns = [*found.turns, *self._archived_turns(key, session, found)]
+                memory = assemble_memory(session, found.profile, turns, found.summaries, found.pins)
+                if memory is not None:
+                    return memory
+        raise StoreUnavailableError("load: working memory is incomplete")
+
+    def write(self, change: Change) -> None:
+        """See `MemoryStore`; one TransactWriteItems, or one UpdateItem if only META changes.
+
+        Raises `ValueError` for a change of over 100 items (`change_rules`).
+        """
+        check_change(change)
+        operations = operations_of(change, self._table, self._clock())
+        parts = [operation.part for operation in operations]
+        if len(operations) == 1 and operations[0].kind == "Update":
+            request = operations[0].request
+            guarded_write(lambda _token: self._client.update_item(**request), parts, self._sleep)
+            return
+        writes: Any = [{operation.kind: operation.request} for operation in operations]
+        self._transact(writes, parts)
+
+    def get_turn(self, key: SessionKey, number: int) -> Turn | None:
+        """See `MemoryStore`; one GetItem, and one GetObject for a turn over 64 KB."""
+        item = self._get(key, turn_sort_key(number))
+        if item is None:
+            return None
+        turn = read_turn(item)
+        return self._from_archive(key, turn) if isinstance(turn, ArchivedTurn) else turn
+
+    def get_pin(self, key: SessionKey, pin_id: str) -> Pin | None:
+        """See `MemoryStore`; one BatchGetItem."""
+        sort_keys = (pin_sort_key(pin_id), former_pin_sort_key(pin_id))
+        pins = [
+            read_pin(item)
+            for item in self._batch_get([item_key(key, sort_key) for sort_key in sort_keys])
+        ]
+        # Two reads are not one moment: between them a pin may change its place.
+        return max(pins, key=lambda pin: pin.rev, default=None)
+
+    def list_former_pins(
+        self, key: SessionKey, status: PinStatus, limit: int, position: str | None
+    ) -> Page[Pin]:
+        """See `MemoryStore`; one Query, which reads `limit` pins of any status."""
+        start: Any = {}
+        if position is not None:
+            start["ExclusiveStartKey"] = item_key(key, former_pin_sort_key(position))
+        with mapped_errors("list pins"):
+            answer = self._client.query(
+                TableName=self._table,
+                ConsistentRead=True,
+                KeyConditionExpression="PK = :pk AND begins_with(SK, :former)",
+                FilterExpression="#status = :status",
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues={
+                    ":pk": text(partition_key(key)),
+                    ":former": text(FORMER_PIN),
+                    ":status": text(status),
+                },
+                Limit=limit,
+                **start,
+            )
+        pins = tuple(read_pin(item) for item in answer["Items"])
+        if "LastEvaluatedKey" not in answer:
+            return Page(pins)
+        return Page(pins, answer["LastEvaluatedKey"]["SK"]["S"].removeprefix(FORMER_PIN))
+
+    def list_sessions(
+        self, tenant: str, user_id: str | None, limit: int, position: str | None
+    ) -> Page[Session]:
+        """See `MemoryStore`; a session shows up within moments of its creation, not at once.
+
+        One Query and one BatchGetItem, repeated where sessions that are being erased left gaps.
+        Raises `InvalidCursorError`.
+        """
+        index, attribute, value = (
+            ("by_tenant", "tenant_key", tenant_key(tenant))
+            if user_id is None
+            else ("by_user", "user_key", user_key(tenant, user_id))
+        )
+        start: Any = {}
+        if position is not None:
+            key, created = read_position(tenant, position)
+            last = item_key(key, META) | {attribute: text(value), "created_key": text(created)}
+            start = {"ExclusiveStartKey": last}
+        found: list[Session] = []
+        while True:
+            with mapped_errors("list sessions"):
+                answer = self._client.query(
+                    TableName=self._table,
+                    IndexName=index,
+                    KeyConditionExpression=f"{attribute} = :value",
+                    ExpressionAttributeValues={":value": text(value)},
+                    ScanIndexForward=False,
+                    Limit=limit - len(found),
+                    **start,
+                )
+            keys = [session_of(entry["PK"]["S"]) for entry in answer["Items"]]
+            sessions = self._sessions(keys)
+            found += [one for one in sessions if one.status is SessionStatus.LIVE]
+            if "LastEvaluatedKey" not in answer:
+                return Page(tuple(found))
+            if len(found) >= limit:
+                return Page(tuple(found), position_of(found[-1]))
+            start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+    def due_sessions(self, shard: int, now: datetime, limit: int) -> tuple[SessionKey, ...]:
+        """See `MemoryStore`; one Query. The index is moments behind: look before acting."""
+        with mapped_errors("list due sessions"):
+            answer = self._client.query(
+                TableName=self._table,
+                IndexName="due",
+                KeyConditionExpression="due_shard = :shard AND due_at <= :now",
+                ExpressionAttributeValues={":shard": text(due_shard(shard)), ":now": moment(now)},
+                Limit=limit,
+            )
+        return tuple(session_of(entry["PK"]["S"]) for entry in answer["Items"])
+
+    def get_model_answer(self, key: SessionKey, step_id: str) -> ModelAnswer | None:
+        """See `MemoryStore`; one GetItem."""
+        item = self._get(key, answer_sort_key(step_id))
+        if item is None:
+            return None
+        answer, expires_at = read_answer(item)
+        return answer if expires_at > self._clock() else None
+
+    def put_model_answer(
+        self, key: SessionKey, step_id: str, answer: ModelAnswer, expires_at: datetime
+    ) -> None:
+        """See `MemoryStore`; one TransactWriteItems, since it depends on the session."""
+        item = answer_item(key, step_id, answer, expires_at)
+        check = {"ConditionCheck": live_check(key, self._table)}
+        put = {"Put": {"TableName": self._table, "Item": item}}
+        try:
+            self._transact([check, put], ["session", "items"])
+        except GuardFailedError:
+            return
+
+    def _transact(self, writes: Any, parts: Sequence[str]) -> None:  # noqa: ANN401 - boto3's union
+        guarded_write(
+            lambda token: self._client.transact_write_items(
+                TransactItems=writes, ClientRequestToken=token
+            ),
+            parts,
+            self._sleep,
+        )
+
+    def _get(self, key: SessionKey, sort_key: str) -> Mapping[str, Any] | None:
+        with mapped_errors("read"):
+            answer = self._client.get_item(
+                TableName=self._table, Key=item_key(key, sort_key), ConsistentRead=True
+            )
+        return answer.get("Item")
+
+    def _batch_get(self, keys: Sequence[Item]) -> list[Mapping[str, Any]]:
+        """Items by their keys (at most 100), in no order; absent ones are left out."""
+        items: list[Mapping[str, Any]] = []
+        request: Any = {self._table: {"Keys": keys, "ConsistentRead": True}}
+        for attempt in range(BATCH_ATTEMPTS):
+            self._pause(BATCH_PAUSE_SECONDS, attempt)
+            with mapped_errors("read"):
+                answer = self._client.batch_get_item(RequestItems=request)
+            items += answer["Responses"].get(self._table, [])
+            request = answer.get("UnprocessedKeys")
+            if not request:
+                return items
+        raise ThrottledError("read: items stayed unprocessed")
+
+    def _sessions(self, keys: Sequence[SessionKey]) -> list[Session]:
+        """The sessions of the keys that there still are, in the order of the keys."""
+        if not keys:
+            return []
+        items = self._batch_get([item_key(key, META) for key in keys])
+        by_key = {session.key: session for session in map(read_session, items)}
+        return [by_key[key] for key in keys if key in by_key]
+
+    def _query_memory(self, key: SessionKey) -> list[dict[str, Any]]:
+        first, last = WORKING_MEMORY
+        request: Any = {
+            "TableName": self._table,
+            "ConsistentRead": True,
+            "KeyConditionExpression": "PK = :pk AND SK BETWEEN :first AND :last",
+            "ExpressionAttributeValues": {
+                ":pk": text(partition_key(key)),
+                ":first": text(first),
+                ":last": text(last),
+            },
+        }
+        items: list[dict[str, Any]] = []
+        with mapped_errors("load"):
+            while True:
+                answer = self._client.query(**request)
+                items += answer["Items"]
+                if "LastEvaluatedKey" not in answer:
+                    return items
+                request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def _archived_turns(self, key: SessionKey, session: Session, found: MemoryItems) -> list[Turn]:
+        """The large turns that the session still has word for word."""
+        numbers = set(raw_numbers(session))
+        wanted = [turn for turn in found.archived if turn.number in numbers]
+        if len(wanted) <= 1:
+            return [self._from_archive(key, turn) for turn in wanted]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(ARCHIVE_THREADS, len(wanted))) as pool:
+            return list(pool.map(lambda turn: self._from_archive(key, turn), wanted))
+
+    def _from_archive(self, key: SessionKey, turn: ArchivedTurn) -> Turn:
+        record = self._archive.get_record(key, turn.number, turn.turn_id)
+        restored = None if record is None else read_record(record)
+        if restored is None or restored.sha256 != turn.sha256:
+            raise StoreUnavailableError(f"load: the transcript lacks turn {turn.number}")
+        return restored
+
+    def _pause(self, longest: float, attempt: int) -> None:
+        """Wait before an attempt that is not the first."""
+        if attempt:
+            self._sleep(random.uniform(0, longest * 2 ** (attempt - 1)))  # noqa: S311 - jitter
