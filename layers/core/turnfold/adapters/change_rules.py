@@ -29,6 +29,7 @@ def count_operations(change: Change) -> int:
         + (change.profile is not None or change.creates is not None)
         + (change.turn is not None)
         + (change.idempotency is not None)
+        + (change.amends is not None)
         + len(change.summaries)
         + len(change.removes_turns)
         + len(change.removes_summaries)
@@ -40,6 +41,8 @@ def check_change(change: Change) -> None:
     """Raise `ValueError` for a change that no store can take."""
     if count_operations(change) > MAX_OPERATIONS:
         raise ValueError(f"a change may write {MAX_OPERATIONS} items")
+    if change.idempotency and change.amends:
+        raise ValueError("a change adds or amends an idempotency record, not both")
     if change.creates is not None:
         if change.creates.key != change.key:
             raise ValueError("a change creates the session that it names")

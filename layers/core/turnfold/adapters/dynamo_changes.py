@@ -60,7 +60,7 @@ def operations_of(change: Change, table: str, now: datetime) -> list[Operation]:
         item["SK"]["S"]: Operation("Put", part, {"TableName": table, "Item": item, **condition})
         for part, item, condition in _put(change, now)
     }
-    meta = [] if change.creates else [Operation("Update", "session", _update(change, table))]
+    meta = [] if change.creates else [_on_session(change, table)]
     return [*meta, *(removals | puts).values()]
 
 
@@ -95,6 +95,8 @@ def _put(change: Change, now: datetime) -> list[tuple[str, Item, Mapping[str, An
         }
         item = idempotency_item(change.key, change.idempotency)
         puts.append(("idempotency", item, absent_or_expired))
+    if change.amends is not None:
+        puts.append(("items", idempotency_item(change.key, change.amends), {}))
     if change.turn is not None:
         puts.append(("turn", turn_item(change.key, change.turn), absent))
     puts.extend(("items", summary_item(change.key, one), {}) for one in change.summaries)
@@ -115,13 +117,12 @@ def _removed(change: Change) -> list[str]:
     return sort_keys
 
 
-def _update(change: Change, table: str) -> dict[str, Any]:
-    """The update of META under the guards of the change."""
-    names = {"#status": "status", "#epoch": "epoch", "#revision": "revision"}
+def _on_session(change: Change, table: str) -> Operation:
+    """The update of META under the guards of the change; only a check if it sets nothing."""
+    names = {"#status": "status", "#epoch": "epoch"}
     values: dict[str, Attribute] = {
         ":live": text(SessionStatus.LIVE),
         ":epoch": text(change.epoch),
-        ":one": number(1),
     }
     conditions = ["#status = :live", "#epoch = :epoch"]
     for name, value in change.guards.items():
@@ -139,16 +140,22 @@ def _update(change: Change, table: str) -> dict[str, Any]:
         else:
             values[f":to_{name}"] = attribute
             sets.append(f"#{name} = :to_{name}")
-    clauses = ["ADD #revision :one"]
+    clauses = []
+    if change.visible:
+        names["#revision"] = "revision"
+        values[":one"] = number(1)
+        clauses.append("ADD #revision :one")
     if sets:
         clauses.append(f"SET {', '.join(sets)}")
     if removes:
         clauses.append(f"REMOVE {', '.join(removes)}")
-    return {
+    request: dict[str, Any] = {
         "TableName": table,
         "Key": item_key(change.key, META),
         "ConditionExpression": " AND ".join(conditions),
-        "UpdateExpression": " ".join(clauses),
         "ExpressionAttributeNames": names,
         "ExpressionAttributeValues": values,
     }
+    if not clauses:
+        return Operation("ConditionCheck", "session", request)
+    return Operation("Update", "session", request | {"UpdateExpression": " ".join(clauses)})

@@ -172,6 +172,7 @@ SESSION_CODECS: Mapping[str, _Codec] = {
     "manifest": _Codec(_write_manifest, _read_manifest),
     "degraded": _Codec(flag, read_flag),
     "rejudge": _Codec(_write_range, _read_range),
+    "pins_settled_rev": _NUMBER,
     "revision": _NUMBER,
     "summary_rev": _NUMBER,
     "pin_rev": _NUMBER,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from turnfold.adapters.sqs_doorbell import DoorbellMessage, doorbell_message
+from turnfold.adapters.sqs_doorbell import DoorbellMessage, Ring, doorbell_message
 from turnfold.domain.sessions import SessionKey
 
 
@@ -17,9 +17,9 @@ class InMemoryDoorbell:
         self.messages: list[DoorbellMessage] = []
         self._deliver = deliver
 
-    def ring(self, key: SessionKey, ring_id: str, turn: int) -> None:
+    def ring(self, key: SessionKey, ring_id: str, turn: int, *, forced: bool = False) -> None:
         """See `Doorbell`."""
-        message = doorbell_message(key, ring_id, turn)
+        message = doorbell_message(Ring(key, turn, forced), ring_id)
         if self._deliver is not None:
             self._deliver(message)
         self.messages.append(message)

@@ -90,7 +90,7 @@ class InMemoryStore:
                 items = self._sessions[change.key] = _Items(_own_session(change.creates))
             elif items is not None:
                 sets = {name: _own(value) for name, value in change.sets.items()}
-                revision = items.session.revision + 1
+                revision = items.session.revision + change.visible
                 items.session = replace(items.session, **sets, revision=revision)
             if items is not None:
                 _remove(items, change)
@@ -209,8 +209,9 @@ def _put(items: _Items, change: Change) -> None:
         items.turns[change.turn.number] = _own_turn(change.turn)
     if change.profile is not None:
         items.profile = _own_profile(change.profile)
-    if change.idempotency is not None:
-        items.idempotency[change.idempotency.key_hash] = _own_record(change.idempotency)
+    for record in (change.idempotency, change.amends):
+        if record is not None:
+            items.idempotency[record.key_hash] = _own_record(record)
     items.summaries.update({summary.ref: summary for summary in change.summaries})
     for pin in change.pins:
         active = pin.status is PinStatus.ACTIVE

@@ -24,6 +24,15 @@ _DEDUPLICATION_ID = re.compile(r"[A-Za-z0-9!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~
 
 
 @dataclass(frozen=True, slots=True)
+class Ring:
+    """A session to look at, and the newest turn that the ringer knew."""
+
+    key: SessionKey
+    turn: int
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DoorbellMessage:
     """One ring as a FIFO queue takes it."""
 
@@ -32,13 +41,16 @@ class DoorbellMessage:
     body: str
 
 
-def doorbell_message(key: SessionKey, ring_id: str, turn: int) -> DoorbellMessage:
+def doorbell_message(ring: Ring, ring_id: str) -> DoorbellMessage:
     """The message for one ring.
 
     The group is a hash, since ids may have characters and lengths that SQS refuses; a ring id is
     one only where it has to be.
     """
-    body = {"v": BODY_VERSION, "tenant": key.tenant, "session": key.session_id, "turn": turn}
+    key = ring.key
+    body = {"v": BODY_VERSION, "tenant": key.tenant, "session": key.session_id, "turn": ring.turn}
+    if ring.forced:
+        body["forced"] = True
     return DoorbellMessage(
         group=_sha256(json.dumps([key.tenant, key.session_id])),
         deduplication_id=ring_id if _DEDUPLICATION_ID.fullmatch(ring_id) else _sha256(ring_id),
@@ -46,20 +58,20 @@ def doorbell_message(key: SessionKey, ring_id: str, turn: int) -> DoorbellMessag
     )
 
 
-def parse_doorbell(body: str) -> tuple[SessionKey, int]:
-    """The session to look at, and the newest turn that the ringer knew.
+def parse_doorbell(body: str) -> Ring:
+    """The ring that a message's body tells of.
 
     Raises `InvalidDoorbellError` for a body that `doorbell_message` did not write.
     """
     try:
-        ring = json.loads(body)
-        version, tenant, session, turn = (ring[name] for name in ("v", "tenant", "session", "turn"))
+        said = json.loads(body)
+        version, tenant, session, turn = (said[name] for name in ("v", "tenant", "session", "turn"))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InvalidDoorbellError("not a doorbell's message") from None
     texts = isinstance(tenant, str) and isinstance(session, str)
     if version != BODY_VERSION or not texts or type(turn) is not int:
         raise InvalidDoorbellError("not a doorbell's message")
-    return SessionKey(tenant, session), turn
+    return Ring(SessionKey(tenant, session), turn, forced=said.get("forced") is True)
 
 
 class SqsDoorbell:
@@ -70,9 +82,9 @@ class SqsDoorbell:
         self._client = client
         self._queue_url = queue_url
 
-    def ring(self, key: SessionKey, ring_id: str, turn: int) -> None:
+    def ring(self, key: SessionKey, ring_id: str, turn: int, *, forced: bool = False) -> None:
         """See `Doorbell`."""
-        message = doorbell_message(key, ring_id, turn)
+        message = doorbell_message(Ring(key, turn, forced), ring_id)
         with mapped_errors("ring"):
             self._client.send_message(
                 QueueUrl=self._queue_url,

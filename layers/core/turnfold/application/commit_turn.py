@@ -1,0 +1,237 @@
+"""Committing a turn: the only way into a session's memory.
+
+Four calls, flat in the session's length: read the session and the idempotency record, put the
+transcript's record, write all of the turn in one transaction, ring the doorbell. The record goes first,
+so a committed turn is always archived; a process that dies in between leaves a record that the hash
+chain does not name. No model is called here and no tokenizer is loaded.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from turnfold.application.answer import Answer, IdempotentRequest
+from turnfold.application.ports import Archive, Change, Clock, Doorbell, MemoryStore, NewId
+from turnfold.application.ringing import ring_gently
+from turnfold.application.views import watermark_view
+from turnfold.domain.errors import (
+    CommitConflictError,
+    GuardFailedError,
+    SessionErasingError,
+    SessionNotFoundError,
+    TurnTooLargeError,
+    UserMismatchError,
+)
+from turnfold.domain.limits import MAX_PROFILE_BYTES, MAX_TURN_BYTES, SWEEP_GRACE_SECONDS
+from turnfold.domain.message_rules import check_turn
+from turnfold.domain.messages import Message, content_texts, split_leading
+from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
+from turnfold.domain.settings import Settings
+from turnfold.domain.tokens import estimate
+from turnfold.domain.transcript import canonical, format_time, make_record, sha256_of
+from turnfold.domain.turns import Turn
+
+ATTEMPTS = 4
+"""Races for a turn's number that one request runs before it answers 409."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnToCommit:
+    """A turn as it was sent. `check` refuses what cannot be committed."""
+
+    messages: Sequence[Message]
+    user_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+    def check(self) -> None:
+        """Raise `InvalidMessagesError`, `IncompleteTurnError` or `TurnTooLargeError`."""
+        check_turn(self.messages)
+        size = len(canonical(list(self.messages))) + len(canonical(self.metadata))
+        if size > MAX_TURN_BYTES:
+            raise TurnTooLargeError(
+                f"messages and metadata of a turn may have {MAX_TURN_BYTES} bytes, these have {size}"
+            )
+        if len(canonical(list(split_leading(self.messages)[0]))) > MAX_PROFILE_BYTES // 2:
+            raise TurnTooLargeError(
+                f"system messages may have {MAX_PROFILE_BYTES // 2} bytes together"
+            )
+
+
+def system_hash(system: Sequence[Message]) -> str:
+    """What tells whether system messages say the same; empty for none."""
+    said = [(one["role"], list(content_texts(one))) for one in system]
+    return sha256_of(said) if said else ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTurn:
+    """Appends a turn to a session, and creates the session with the first one."""
+
+    store: MemoryStore
+    archive: Archive
+    doorbell: Doorbell
+    clock: Clock
+    new_id: NewId
+    defaults: Settings
+
+    def __call__(
+        self, key: SessionKey, sent: TurnToCommit, request: IdempotentRequest
+    ) -> tuple[Answer, Turn | None]:
+        """The answer of the contract (201), and the turn unless the answer was a stored one.
+
+        Raises the errors of `TurnToCommit.check`, `UserMismatchError`, `IdempotencyMismatchError`,
+        `SessionErasingError`, or `CommitConflictError` when other commits were faster each time.
+        """
+        sent.check()
+        for _ in range(ATTEMPTS):
+            session, record = self.store.read_session(key, request.key_hash)
+            if record:
+                return request.replay(record), None
+            try:
+                return self._commit(key, session, sent, request)
+            except GuardFailedError:
+                continue
+        raise CommitConflictError("other commits to this session were faster; try again")
+
+    def _commit(
+        self,
+        key: SessionKey,
+        session: Session | None,
+        sent: TurnToCommit,
+        request: IdempotentRequest,
+    ) -> tuple[Answer, Turn | None]:
+        if session and session.status is SessionStatus.ERASING:
+            raise SessionErasingError("the session is being erased; try again when that is done")
+        now = self.clock()
+        before = session or Session(
+            key=key,
+            epoch=self.new_id(),
+            created_at=now,
+            updated_at=now,
+            settings=self.defaults,
+            profile_rev=0,
+        )
+        turn, raw = make_record(
+            number=before.next_turn,
+            turn_id=self.new_id(),
+            committed_at=now,
+            messages=sent.messages,
+            prev_sha256=before.last_sha256,
+            metadata=sent.metadata,
+        )
+        after = self._after(before, turn, sent)
+        body = self._body(after, turn)
+        self.archive.put_record(key, turn.number, turn.turn_id, raw)
+        self.store.write(
+            self._change(session, before, after, turn, sent, request.record(201, body, now))
+        )
+        if is_due(after):
+            ring_gently(self.doorbell, key, turn.turn_id, turn.number)
+        return Answer(201, body), turn
+
+    def _after(self, before: Session, turn: Turn, sent: TurnToCommit) -> Session:
+        leading, _ = split_leading(sent.messages)
+        digest = system_hash(leading) if leading else before.system_sha256
+        after = replace(
+            before,
+            next_turn=turn.number + 1,
+            updated_at=turn.committed_at,
+            last_sha256=turn.sha256,
+            user_id=_one_user(before.user_id, sent.user_id),
+            system_sha256=digest,
+            profile_rev=before.profile_rev + (digest != before.system_sha256),
+        )
+        if is_due(after) and before.due_at is None:
+            return replace(after, due_at=due_time(turn.committed_at), sweeps=0)
+        return after
+
+    def _change(  # noqa: PLR0913 - all of it belongs to one write
+        self,
+        session: Session | None,
+        before: Session,
+        after: Session,
+        turn: Turn,
+        sent: TurnToCommit,
+        record: Any,  # noqa: ANN401
+    ) -> Change:
+        system = split_leading(sent.messages)[0]
+        if session is None:
+            return Change(
+                key=after.key,
+                creates=after,
+                turn=turn,
+                profile=Profile(system=system),
+                idempotency=record,
+            )
+        changed = {
+            name: getattr(after, name)
+            for name in (
+                "next_turn",
+                "updated_at",
+                "last_sha256",
+                "user_id",
+                "system_sha256",
+                "profile_rev",
+                "due_at",
+                "sweeps",
+            )
+            if getattr(after, name) != getattr(before, name)
+        }
+        profile = None
+        guards: dict[str, Any] = {"next_turn": before.next_turn}
+        if after.profile_rev != before.profile_rev:
+            guards["profile_rev"] = before.profile_rev
+            profile = replace(self._profile(after.key), system=system)
+        return Change(
+            key=after.key,
+            epoch=before.epoch,
+            guards=guards,
+            sets=changed,
+            turn=turn,
+            profile=profile,
+            idempotency=record,
+        )
+
+    def _profile(self, key: SessionKey) -> Profile:
+        memory = self.store.load(key)
+        if memory is None:
+            raise SessionNotFoundError("the session vanished while the turn was committed")
+        return memory.profile
+
+    def _body(self, after: Session, turn: Turn) -> dict[str, Any]:
+        return {
+            "session_id": after.key.session_id,
+            "turn": turn.number,
+            "turn_id": turn.turn_id,
+            "committed_at": format_time(turn.committed_at),
+            "tokens": estimate(turn.conversation),
+            "tokens_estimated": True,
+            "watermark": watermark_view(after, pending_bound(after)),
+        }
+
+
+def _one_user(known: str | None, sent: str | None) -> str | None:
+    if known is not None and sent is not None and known != sent:
+        raise UserMismatchError("the session belongs to another user_id, which is set once")
+    return known if sent is None else sent
+
+
+def due_time(now: datetime) -> datetime:
+    """When the sweeper looks whether a doorbell was heard."""
+    return now + timedelta(seconds=SWEEP_GRACE_SECONDS)
+
+
+def is_due(session: Session) -> bool:
+    """Whether a commit may have left work, as far as the session's own counters tell."""
+    return pending_bound(session) > 0
+
+
+def pending_bound(session: Session) -> int:
+    """An upper bound of the turns that background work has to look at, without reading the window.
+
+    Turns that were not judged yet; without judgement, the turn that has just left the tail.
+    """
+    if session.settings.judges_pins:
+        return session.committed_through - max(session.judged_through, session.compacted_through)
+    return int(session.settings.auto_compression and session.tail_start > session.raw_start)

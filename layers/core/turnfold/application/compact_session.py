@@ -1,0 +1,352 @@
+"""Compacting one session: read, plan, do one step, and again until there is nothing to do.
+
+The doorbell's message carries no work. What is pending is read from the store each time, so a lost,
+repeated or reordered message does no harm; two compactors of one session are told apart by the guards
+on the watermarks and revisions, and the slower one reads again.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from turnfold.application.judge_pins import PinJudge
+from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId, TokenCounter
+from turnfold.application.read_transcript import Transcript
+from turnfold.application.ringing import ring_gently
+from turnfold.application.summary_writer import SummaryOrder, SummaryWriter, WrittenSummary
+from turnfold.domain.errors import GuardFailedError, ModelFailedError, StoreUnavailableError
+from turnfold.domain.measure import Measure
+from turnfold.domain.memory import WorkingMemory
+from turnfold.domain.pin_rules import PinEdit
+from turnfold.domain.planner import Entry, Fold, FoldPins, JudgeTurns, Step, next_step
+from turnfold.domain.sessions import SessionKey, SessionStatus, SummaryRef, TurnRange
+from turnfold.domain.summaries import Summary
+from turnfold.domain.turns import Turn
+
+logger = logging.getLogger("turnfold")
+
+MAX_CONFLICTS = 20
+"""Lost guards in one run; more than that means that something is wrong, and the bell rings again."""
+
+REFETCH_TURNS = 12
+REFETCH_TOKENS = 8000
+"""A history summary is made anew from its original turns when they are few enough to fetch and read;
+else the summaries themselves are folded."""
+
+STEP_SECONDS = 60.0
+"""The longest that one step may take: two model calls with one retry each, and the writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """What a doorbell message says: the newest turn when it was rung, and whether to compact anyway."""
+
+    turn: int
+    forced: bool = False
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    WAITING = "waiting"
+    CONTINUES = "continues"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactSession:
+    """Does the background work of one session."""
+
+    store: MemoryStore
+    transcript: Transcript
+    doorbell: Doorbell
+    writer: SummaryWriter
+    judge: PinJudge
+    counter: TokenCounter
+    clock: Clock
+    new_id: NewId
+
+    def __call__(
+        self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float] = lambda: 1e9
+    ) -> Outcome:
+        """Work until nothing is to do, or until time runs short: then the bell is rung again.
+
+        Raises `StoreError` if a store cannot be used, or if other writers were faster too often.
+        """
+        run = _Run()
+        for _ in range(MAX_CONFLICTS):
+            try:
+                return self._work(key, ring, seconds_left, run)
+            except GuardFailedError:
+                continue
+        raise StoreUnavailableError("other writers were faster too often")
+
+    def _work(
+        self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float], run: "_Run"
+    ) -> Outcome:
+        while True:
+            memory = self.store.load(key)
+            if memory is None or memory.session.status is not SessionStatus.LIVE:
+                return Outcome.DONE
+            measure = self._measure(memory)
+            quiet = ring.forced or ring.turn >= memory.session.committed_through
+            step = next_step(memory, measure, quiet=quiet, forced=ring.forced)
+            redo = None if step else self._redo(memory, measure, run)
+            if step is None and redo is None:
+                if not quiet:
+                    return Outcome.WAITING
+                self._settle(memory)
+                return Outcome.DONE
+            if seconds_left() < STEP_SECONDS:
+                turn = memory.session.committed_through
+                ring_gently(self.doorbell, key, self.new_id(), turn, forced=ring.forced)
+                return Outcome.CONTINUES
+            if step:
+                self.do(memory, step, measure, run)
+            elif redo:
+                redo()
+
+    def _measure(self, memory: WorkingMemory) -> Measure:
+        model = memory.session.settings.model
+        return Measure(lambda text: self.counter.count(text, model))
+
+    def do(self, memory: WorkingMemory, step: Step, measure: Measure, run: "_Run") -> PinEdit | None:
+        """Do one step of the plan. Raises `GuardFailedError` if another writer was faster."""
+        match step:
+            case JudgeTurns():
+                return self.judge_turns(memory, step, measure, run)
+            case FoldPins():
+                return self._fold_pins(memory, step, measure)
+            case Fold():
+                self._fold(memory, step, measure, run)
+                return None
+
+    def judge_turns(
+        self, memory: WorkingMemory, step: JudgeTurns, measure: Measure, run: "_Run"
+    ) -> PinEdit:
+        """Judge turns and move the watermark.
+
+        When the model fails, the rules judge, and the turns are marked to be judged again.
+        """
+        session, turns = memory.session, step.turns
+        rejudge = session.rejudge
+        try:
+            edit = self.judge.judge(
+                session.key, turns, memory.pins, session.pin_rev + 1, measure.count
+            )
+        except ModelFailedError:
+            run.model_failed = True
+            edit = self.judge.judge_by_rule(
+                turns, memory.pins, session.pin_rev + 1, measure.count
+            )
+            first = min(turns[0].number, rejudge.from_turn if rejudge else turns[0].number)
+            rejudge = TurnRange(first, turns[-1].number)
+        self.store.write(
+            replace(
+                self._pin_change(memory, edit),
+                guards={"judged_through": session.judged_through, "pin_rev": session.pin_rev},
+                sets=self._pin_change(memory, edit).sets
+                | {"judged_through": turns[-1].number, "rejudge": rejudge},
+            )
+        )
+        return edit
+
+    def _fold_pins(self, memory: WorkingMemory, step: FoldPins, measure: Measure) -> PinEdit | None:
+        session = memory.session
+        rev = session.pin_rev + 1
+        edit = self.judge.fold(session.key, step.pins, rev, measure.count)
+        change = self._pin_change(memory, edit or PinEdit((), len(memory.pins)))
+        self.store.write(replace(change, sets=change.sets | {"pins_settled_rev": rev}))
+        return edit
+
+    def _pin_change(self, memory: WorkingMemory, edit: PinEdit) -> Change:
+        session = memory.session
+        return Change(
+            key=session.key,
+            epoch=session.epoch,
+            guards={"pin_rev": session.pin_rev},
+            sets={"pin_rev": session.pin_rev + 1, "pin_count": edit.active},
+            pins=edit.changed,
+        )
+
+    def _fold(self, memory: WorkingMemory, step: Fold, measure: Measure, run: "_Run") -> None:
+        written = self.writer.write(
+            memory.session.key,
+            self._order(memory, step.entries, step.max_tokens, step.level, measure),
+            measure.count,
+        )
+        run.note(written)
+        summary = self._summary(step, written, measure)
+        self._replace(memory, step.entries, summary)
+
+    def _order(
+        self,
+        memory: WorkingMemory,
+        entries: Sequence[Entry],
+        max_tokens: int,
+        level: int,
+        measure: Measure,
+    ) -> SummaryOrder:
+        replaced = sum(
+            measure.tokens(one) if isinstance(one, Turn) else one.tokens for one in entries
+        )
+        return SummaryOrder(
+            kind="round_summary" if level == 1 else "history_summary",
+            entries=self._sources(memory, entries),
+            max_tokens=max_tokens,
+            replaced_tokens=replaced,
+        )
+
+    def _sources(self, memory: WorkingMemory, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The original turns where they are few enough, rather than summaries of summaries."""
+        summaries = [one for one in entries if isinstance(one, Summary)]
+        turns = sum(one.to_turn - one.from_turn + 1 for one in summaries)
+        tokens = sum(one.source_tokens for one in summaries)
+        if not summaries or turns > REFETCH_TURNS or tokens > REFETCH_TOKENS:
+            return entries
+        found: list[Entry] = []
+        for one in entries:
+            if isinstance(one, Summary):
+                found += self.transcript.turns(memory.session, one.from_turn, one.to_turn)
+            else:
+                found.append(one)
+        return found
+
+    def _summary(self, step: Fold, written: WrittenSummary, measure: Measure) -> Summary:
+        first, last = step.coverage
+        return Summary(
+            from_turn=first,
+            to_turn=last,
+            level=step.level,
+            text=written.text,
+            tokens=written.tokens,
+            source_tokens=sum(
+                measure.tokens(one) if isinstance(one, Turn) else one.source_tokens
+                for one in step.entries
+            ),
+            model=written.model,
+            prompt_version=written.prompt_version,
+            created_at=self.clock(),
+            degraded=written.degraded,
+        )
+
+    def _replace(self, memory: WorkingMemory, entries: Sequence[Entry], summary: Summary) -> None:
+        """Put a summary in the place of entries, in one guarded write."""
+        session = memory.session
+        gone = {one.ref for one in entries if isinstance(one, Summary)}
+        kept = [one for one in memory.summaries if one.ref not in gone]
+        live = sorted([*kept, summary], key=lambda one: one.from_turn)
+        manifest: tuple[SummaryRef, ...] = tuple(one.ref for one in live)
+        self.store.write(
+            Change(
+                key=session.key,
+                epoch=session.epoch,
+                guards={
+                    "summary_rev": session.summary_rev,
+                    "compacted_through": session.compacted_through,
+                },
+                sets={
+                    "summary_rev": session.summary_rev + 1,
+                    "compacted_through": max(session.compacted_through, summary.to_turn),
+                    "manifest": manifest,
+                    "degraded": any(one.degraded for one in live),
+                },
+                summaries=(summary,),
+                removes_turns=tuple(one.number for one in entries if isinstance(one, Turn)),
+                removes_summaries=tuple(ref for ref in gone if ref != summary.ref),
+            )
+        )
+
+    def _redo(
+        self, memory: WorkingMemory, measure: Measure, run: "_Run"
+    ) -> Callable[[], None] | None:
+        """The next piece of degraded work to do again, if the model may be back.
+
+        Each is tried once in a run, and none once the model has failed in it.
+        """
+        if self.writer.answers is None or run.model_failed:
+            return None
+        session = memory.session
+        if session.rejudge:
+            return lambda: self._rejudge(memory, measure, run)
+        for summary in memory.summaries:
+            if summary.degraded and summary.ref not in run.redone:
+                return lambda: self._rewrite(memory, summary, measure, run)
+        return None
+
+    def _rejudge(self, memory: WorkingMemory, measure: Measure, run: "_Run") -> None:
+        session = memory.session
+        waiting = session.rejudge
+        if waiting is None:
+            return
+        last = min(waiting.to_turn, waiting.from_turn + REFETCH_TURNS - 1)
+        turns = self.transcript.turns(session, waiting.from_turn, last)
+        try:
+            edit = self.judge.judge(
+                session.key, turns, memory.pins, session.pin_rev + 1, measure.count
+            )
+        except ModelFailedError:
+            run.model_failed = True
+            return
+        rest = TurnRange(last + 1, waiting.to_turn) if last < waiting.to_turn else None
+        change = self._pin_change(memory, edit)
+        self.store.write(
+            replace(
+                change,
+                guards=change.guards | {"rejudge": waiting},
+                sets=change.sets | {"rejudge": rest},
+            )
+        )
+
+    def _rewrite(
+        self, memory: WorkingMemory, summary: Summary, measure: Measure, run: "_Run"
+    ) -> None:
+        run.redone.add(summary.ref)
+        order = self._order(memory, (summary,), summary.tokens, summary.level, measure)
+        # The new summary may be as long as the old one, so it is measured against its source.
+        order = replace(order, replaced_tokens=max(summary.source_tokens, summary.tokens + 1))
+        written = self.writer.write(memory.session.key, order, measure.count)
+        run.note(written)
+        if written.degraded:
+            return
+        again = replace(
+            summary,
+            text=written.text,
+            tokens=written.tokens,
+            model=written.model,
+            prompt_version=written.prompt_version,
+            created_at=self.clock(),
+            degraded=False,
+        )
+        self._replace(memory, (summary,), again)
+
+    def _settle(self, memory: WorkingMemory) -> None:
+        """Tell the sweeper that nothing is due, unless another commit came meanwhile."""
+        session = memory.session
+        if session.due_at is None:
+            return
+        try:
+            self.store.write(
+                Change(
+                    key=session.key,
+                    epoch=session.epoch,
+                    guards={"next_turn": session.next_turn},
+                    sets={"due_at": None, "sweeps": 0},
+                    visible=False,
+                )
+            )
+        except GuardFailedError:
+            logger.debug("another commit came while settling")
+
+
+class _Run:
+    """What one run has learned: whether the model fails, and what was redone."""
+
+    def __init__(self) -> None:
+        self.model_failed = False
+        self.redone: set[SummaryRef] = set()
+
+    def note(self, written: WrittenSummary) -> None:
+        """Remember whether the model could be used."""
+        self.model_failed = self.model_failed or written.model_failed or written.degraded

@@ -1,0 +1,185 @@
+"""Judging turns for pins, and folding pins: by the model, else by rules that need none."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from turnfold.application.ports import Clock, ModelAnswer, ModelRequest, NewId, PinRule
+from turnfold.application.prompt_data import judgement_data, pins_data
+from turnfold.application.prompts import Prompt, PromptLibrary
+from turnfold.application.summary_writer import PaidAnswers
+from turnfold.domain.answers import Answer as SpokenAnswer
+from turnfold.domain.errors import ModelFailedError, RejectedAnswerError
+from turnfold.domain.judgement import (
+    AGGREGATION_SCHEMA,
+    JUDGEMENT_SCHEMA,
+    FoldedFact,
+    Judgement,
+    parse_aggregation,
+    parse_judgement,
+)
+from turnfold.domain.messages import content_texts
+from turnfold.domain.pin_rules import PinEdit, PinFactory, ProposedPin, apply_proposals
+from turnfold.domain.pins import Pin, PinStatus, Trust
+from turnfold.domain.sessions import SessionKey
+from turnfold.domain.tokens import CountText
+from turnfold.domain.turns import Turn
+
+logger = logging.getLogger("turnfold")
+
+JUDGEMENT_TOKENS = 300
+"""Answer tokens for one judged turn: five short facts as JSON. The whole answer has at least 1,000."""
+
+LEAST_JUDGEMENT_TOKENS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PinJudge:
+    """Decides what of a turn is pinned. Without a model the rules quote what a user stated plainly."""
+
+    answers: PaidAnswers | None
+    prompts: PromptLibrary
+    rule: PinRule
+    clock: Clock
+    new_id: NewId
+
+    def judge(
+        self,
+        key: SessionKey,
+        turns: Sequence[Turn],
+        pins: Sequence[Pin],
+        rev: int,
+        count: CountText,
+    ) -> PinEdit:
+        """What the turns change among the active pins.
+
+        Raises `ModelFailedError` if there is a model and it gave no usable judgement twice.
+        """
+        made = self._factory(rev, count)
+        if self.answers is None:
+            return self.judge_by_rule(turns, pins, rev, count)
+        judgement = self._judged(self.answers, key, turns, pins)
+        proposals = [
+            ProposedPin(fact.turn, fact.text, fact.confidence, fact.said_by, fact.replaces_pin_id)
+            for fact in judgement.facts
+        ]
+        return apply_proposals(pins, proposals, judgement.retracted_pin_ids, turns, made)
+
+    def judge_by_rule(
+        self, turns: Sequence[Turn], pins: Sequence[Pin], rev: int, count: CountText
+    ) -> PinEdit:
+        """What the rules would pin."""
+        proposals = [
+            ProposedPin(turn.number, text, 1.0, "user")
+            for turn in turns
+            for text in self.rule.propose(_user_texts(turn))
+        ]
+        return apply_proposals(pins, proposals, (), turns, self._factory(rev, count))
+
+    def fold(self, key: SessionKey, pins: Sequence[Pin], rev: int, count: CountText) -> PinEdit | None:
+        """The pins folded into fewer; None if there is no model or it gave nothing usable.
+
+        Pins are never dropped to save tokens, so without a usable answer they stay as they are.
+        """
+        if self.answers is None:
+            return None
+        ids = [pin.pin_id for pin in pins]
+        for prompt in (self.prompts.get("pin_aggregation"), self.prompts.stricter("pin_aggregation")):
+            request = ModelRequest(
+                purpose="pin_aggregation",
+                instruction=prompt.text,
+                data=pins_data(pins),
+                max_output_tokens=LEAST_JUDGEMENT_TOKENS + 2 * sum(pin.tokens for pin in pins),
+                schema=AGGREGATION_SCHEMA,
+            )
+            try:
+                facts = self.answers.ask(
+                    key,
+                    request,
+                    prompt.version,
+                    lambda answer: parse_aggregation(finished_text(answer), ids),
+                )
+            except RejectedAnswerError as error:
+                logger.warning(
+                    "pin folding rejected", extra={"code": "PINS_REJECTED", "reason": error.reason}
+                )
+                continue
+            except ModelFailedError:
+                return None
+            return self._folded(facts, pins, rev, count)
+        return None
+
+    def _judged(
+        self, answers: PaidAnswers, key: SessionKey, turns: Sequence[Turn], pins: Sequence[Pin]
+    ) -> Judgement:
+        numbers = {turn.number for turn in turns}
+        ids = {pin.pin_id for pin in pins}
+        prompts = (self.prompts.get("pin_judgement"), self.prompts.stricter("pin_judgement"))
+        reason = ""
+        for prompt in prompts:
+            request = self._judgement_request(prompt, turns, pins)
+            try:
+                return answers.ask(
+                    key,
+                    request,
+                    prompt.version,
+                    lambda answer: parse_judgement(finished_text(answer), numbers, ids),
+                )
+            except RejectedAnswerError as error:
+                reason = error.reason
+                logger.warning(
+                    "judgement rejected", extra={"code": "JUDGEMENT_REJECTED", "reason": reason}
+                )
+        raise ModelFailedError(f"the model's judgement was rejected: {reason}")
+
+    def _judgement_request(
+        self, prompt: Prompt, turns: Sequence[Turn], pins: Sequence[Pin]
+    ) -> ModelRequest:
+        return ModelRequest(
+            purpose="pin_judgement",
+            instruction=prompt.text,
+            data=judgement_data(turns, pins),
+            max_output_tokens=max(LEAST_JUDGEMENT_TOKENS, JUDGEMENT_TOKENS * len(turns)),
+            schema=JUDGEMENT_SCHEMA,
+        )
+
+    def _folded(
+        self, facts: Sequence[FoldedFact], pins: Sequence[Pin], rev: int, count: CountText
+    ) -> PinEdit:
+        made = self._factory(rev, count)
+        by_id = {pin.pin_id: pin for pin in pins}
+        changed: list[Pin] = []
+        for fact in facts:
+            sources = [by_id[pin_id] for pin_id in fact.folds_pin_ids]
+            if len(sources) == 1 and sources[0].text == fact.text:
+                continue
+            operator = any(pin.trust is Trust.OPERATOR for pin in sources)
+            changed.append(
+                made.new(
+                    fact.text,
+                    trust=Trust.OPERATOR if operator else sources[0].trust,
+                    confidence=min(pin.confidence for pin in sources),
+                    sources=tuple(sorted({turn for pin in sources for turn in pin.sources})),
+                    folded_from=fact.folds_pin_ids,
+                )
+            )
+            changed += [made.moved(pin, PinStatus.FOLDED) for pin in sources]
+        return PinEdit(tuple(changed), len(facts))
+
+    def _factory(self, rev: int, count: CountText) -> PinFactory:
+        return PinFactory(now=self.clock(), rev=rev, new_id=self.new_id, count=count)
+
+
+def finished_text(answer: SpokenAnswer | ModelAnswer) -> str:
+    """The text of an answer that ended normally. Raises `RejectedAnswerError`."""
+    if answer.finish_reason != "stop":
+        raise RejectedAnswerError("finish")
+    if answer.refusal:
+        raise RejectedAnswerError("refusal")
+    return answer.text or ""
+
+
+def _user_texts(turn: Turn) -> tuple[str, ...]:
+    return tuple(
+        text for one in turn.conversation if one["role"] == "user" for text in content_texts(one)
+    )

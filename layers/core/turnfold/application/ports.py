@@ -1,0 +1,269 @@
+"""What the use cases need from the outside. Adapters implement these protocols."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from turnfold.domain.memory import WorkingMemory
+from turnfold.domain.passages import Passage
+from turnfold.domain.pins import Pin, PinStatus
+from turnfold.domain.sessions import Profile, Session, SessionKey, SummaryRef
+from turnfold.domain.summaries import Summary
+from turnfold.domain.turns import Turn
+
+type Clock = Callable[[], datetime]
+"""The time now, in UTC."""
+
+type NewId = Callable[[], str]
+"""An id that sorts by time and is never repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyRecord:
+    """What a request with an Idempotency-Key was answered. `key_hash` covers tenant, route and key."""
+
+    key_hash: str
+    request_hash: str
+    status: int
+    body: Mapping[str, Any]
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One atomic write to one session.
+
+    It happens completely or not at all. Either `creates` is given (then there must be no session of
+    that key, live or erasing), or the session must be live, have the `epoch`, and have exactly the
+    values of `guards`; then its fields named in `sets` get new values and `revision` grows by one.
+    `guards` and `sets` name fields of `Session`. `amends` replaces an idempotency record. A `Turn` and an `IdempotencyRecord` that are put
+    must not exist yet (an expired idempotency record counts as absent); other items are replaced.
+    A pin that is not active is kept, but apart from working memory (putting it removes the active
+    item of the same id). `removes_pins` deletes pins of any status. A change that is not `visible` is
+    bookkeeping: `revision` stays.
+
+    Raises (by `MemoryStore.write`) `GuardFailedError` naming the failed parts: "session" (missing,
+    erasing, another epoch, or a guard), "idempotency", "turn".
+    """
+
+    key: SessionKey
+    epoch: str = ""
+    creates: Session | None = None
+    guards: Mapping[str, Any] = field(default_factory=dict)
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    turn: Turn | None = None
+    profile: Profile | None = None
+    idempotency: IdempotencyRecord | None = None
+    amends: IdempotencyRecord | None = None
+    summaries: tuple[Summary, ...] = ()
+    pins: tuple[Pin, ...] = ()
+    removes_turns: tuple[int, ...] = ()
+    removes_summaries: tuple[SummaryRef, ...] = ()
+    removes_pins: tuple[str, ...] = ()
+    visible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Page[Item]:
+    """Some items of a list, and where the next ones begin (None at the end)."""
+
+    items: tuple[Item, ...]
+    next_position: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What a model said, as it came; nothing in it is trusted yet.
+
+    `finish_reason` is "stop" for a normal end. `text` is None where the model gave none.
+    """
+
+    text: str | None
+    finish_reason: str
+    model: str
+    refusal: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One question to the model: an instruction and fenced data, with a cap on the answer in tokens.
+
+    `schema` asks for strict JSON of that JSON schema. `purpose` names the step for logs.
+    """
+
+    purpose: str
+    instruction: str
+    data: str
+    max_output_tokens: int
+    schema: Mapping[str, Any] | None = None
+
+
+class MemoryStore(Protocol):
+    """Working memory of all sessions. Reads see every write that was acknowledged before."""
+
+    def read_session(
+        self, key: SessionKey, key_hash: str | None
+    ) -> tuple[Session | None, IdempotencyRecord | None]:
+        """The session and the idempotency record of that hash, in one call."""
+        ...
+
+    def load(self, key: SessionKey) -> WorkingMemory | None:
+        """All working memory of a live or erasing session; None if there is no such session.
+
+        What it returns is complete (`assemble_memory`); it reads again when a query was a mixture.
+        """
+        ...
+
+    def write(self, change: Change) -> None:
+        """Do all of a change or nothing."""
+        ...
+
+    def get_turn(self, key: SessionKey, number: int) -> Turn | None:
+        """A turn that still stands word for word in working memory."""
+        ...
+
+    def get_pin(self, key: SessionKey, pin_id: str) -> Pin | None:
+        """A pin of any status."""
+        ...
+
+    def list_former_pins(
+        self, key: SessionKey, status: PinStatus, limit: int, position: str | None
+    ) -> Page[Pin]:
+        """Pins that are not active, oldest first. A page may be short and still have a next one."""
+        ...
+
+    def list_sessions(
+        self, tenant: str, user_id: str | None, limit: int, position: str | None
+    ) -> Page[Session]:
+        """Sessions of a tenant, or of one of its users, newest first; without erasing ones."""
+        ...
+
+    def due_sessions(self, shard: int, now: datetime, limit: int) -> tuple[SessionKey, ...]:
+        """Sessions of a shard (0 to `DUE_SHARDS` - 1) whose `due_at` has passed, oldest first."""
+        ...
+
+    def get_model_answer(self, key: SessionKey, step_id: str) -> ModelAnswer | None:
+        """A paid answer of a step that may have crashed afterwards."""
+        ...
+
+    def put_model_answer(
+        self, key: SessionKey, step_id: str, answer: ModelAnswer, expires_at: datetime
+    ) -> None:
+        """Keep a paid answer; a session that is missing or erasing keeps nothing."""
+        ...
+
+
+class Archive(Protocol):
+    """The transcript: one record per turn, never changed. A record is canonical JSON in UTF-8."""
+
+    def put_record(self, key: SessionKey, number: int, turn_id: str, record: bytes) -> None:
+        """Store a new record; a record of the same number and turn id is never overwritten."""
+        ...
+
+    def get_record(self, key: SessionKey, number: int, turn_id: str) -> bytes | None:
+        """One record."""
+        ...
+
+    def list_records(
+        self, key: SessionKey, from_turn: int, to_turn: int
+    ) -> Sequence[tuple[int, str]]:
+        """(number, turn id) of all records in that range, ascending.
+
+        A number may occur more than once: a commit that lost a race leaves its record behind. The
+        hash chain tells which one counts (`turnfold.domain.transcript`).
+        """
+        ...
+
+
+class Doorbell(Protocol):
+    """Says "look at this session" to the compactor, in order per session, at least once."""
+
+    def ring(self, key: SessionKey, ring_id: str, turn: int, *, forced: bool = False) -> None:
+        """Ring once. `ring_id` tells rings apart; `turn` is the newest turn known to the ringer.
+
+        `forced` asks to compact though the session's `auto_compression` is off.
+
+        Raises `StoreUnavailableError` or `ThrottledError`.
+        """
+        ...
+
+
+class LanguageModel(Protocol):
+    """The model that summarises and judges."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, for provenance."""
+        ...
+
+    def ask(self, request: ModelRequest) -> ModelAnswer:
+        """One call, retried at most once by the client. Raises `ModelFailedError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A chat model's answer: the message as it came, and what it cost."""
+
+    message: Mapping[str, Any]
+    finish_reason: str
+    model: str
+    usage: Mapping[str, Any]
+
+
+class ChatModel(Protocol):
+    """The model that talks to the user."""
+
+    def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        model: str | None,
+        max_tokens: int | None,
+        temperature: float | None,
+    ) -> ChatReply:
+        """One chat completion. Raises `ModelFailedError` or `ModelNotConfiguredError`."""
+        ...
+
+
+class Summariser(Protocol):
+    """The deterministic summariser that needs no model."""
+
+    def summarise(self, passages: Sequence[Passage], max_tokens: int) -> str:
+        """A summary of at most that many tokens, never empty if a passage has visible text."""
+        ...
+
+
+class PinRule(Protocol):
+    """The deterministic pin judgement that needs no model."""
+
+    def propose(self, user_texts: Sequence[str]) -> tuple[str, ...]:
+        """Facts worth pinning, quoted from what the user said."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """Counts tokens exactly."""
+
+    def count(self, text: str, model: str | None = None) -> int:
+        """Tokens of a text by the encoding of that model (o200k_base unless it names another)."""
+        ...
+
+
+class KeyRing(Protocol):
+    """Knows who holds an API key."""
+
+    def identify(self, api_key: str) -> "Caller | None":
+        """The caller of a key; None if it is not a good key."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, as the credential says."""
+
+    tenant: str
+    scopes: frozenset[str]

@@ -1,0 +1,202 @@
+"""Every error of Turnfold, as one tree.
+
+    TurnfoldError
+    ├── BadJsonError                      the body is no JSON that can be stored
+    ├── InvalidDoorbellError              a queue message that no doorbell wrote
+    ├── InvalidInputError                 the caller has to change the request
+    │   ├── InvalidMessagesError          a message is malformed; carries (loc, msg) pairs
+    │   │   └── IncompleteTurnError       well-formed, but not a finished turn
+    │   ├── InvalidIdError                a session or user id is blank, too long or has controls
+    │   ├── InvalidSettingsError          a setting is unknown or out of range
+    │   ├── InvalidPolicyError            a policy or one of its options is unknown or out of range
+    │   ├── InvalidPinError               a pin's text or status cannot be taken
+    │   ├── InvalidCursorError            a page cursor was not made by this service
+    │   ├── BudgetTooSmallError           the parts that are never dropped exceed the budget
+    │   ├── IdempotencyMismatchError      the key was used before with another body
+    │   ├── UserMismatchError             the session belongs to another user id
+    │   └── TurnTooLargeError             over the size limit of one turn
+    ├── NotFoundError
+    │   ├── SessionNotFoundError
+    │   ├── TurnNotFoundError
+    │   └── PinNotFoundError
+    ├── ConflictError
+    │   ├── CommitConflictError           another commit was faster; try again
+    │   ├── SessionErasingError           the session is being erased; wait
+    │   └── StaleEtagError                If-Match does not hold any more
+    ├── ModelError
+    │   ├── ModelFailedError              the upstream model failed, with its status where known
+    │   ├── ModelNotConfiguredError       there is no model to ask
+    │   └── RejectedAnswerError           the model answered, but the answer must not be used
+    └── StoreError
+        ├── StoreUnavailableError         a store did not answer; nothing is known to be written
+        ├── ThrottledError                a store asked to slow down
+        └── GuardFailedError              a conditional write lost against another writer
+
+`GuardFailedError` never reaches a user: use cases turn it into a conflict or read again. Nor does
+`RejectedAnswerError`: they ask once more or do without the model.
+"""
+
+from collections.abc import Sequence
+
+
+class TurnfoldError(Exception):
+    """The root of the tree."""
+
+
+class BadJsonError(TurnfoldError):
+    """The body is not JSON that can be stored; the text says why."""
+
+
+class InvalidDoorbellError(TurnfoldError):
+    """A queue message that no doorbell wrote; it can only be thrown away."""
+
+
+class InvalidInputError(TurnfoldError):
+    """The request was understood but cannot be taken; the text says what to change."""
+
+
+class InvalidMessagesError(InvalidInputError):
+    """One or more messages are malformed.
+
+    `errors` pairs the place of each fault with what to change. No text of a message is repeated.
+    """
+
+    def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
+        """Keep the faults; the first becomes the error's text."""
+        self.errors = tuple(errors)
+        super().__init__("; ".join(f"{loc}: {msg}" for loc, msg in self.errors[:3]))
+
+
+class IncompleteTurnError(InvalidMessagesError):
+    """The messages are well-formed, but an answer is missing."""
+
+
+class InvalidIdError(InvalidInputError):
+    """A session or user id must have 1 to 256 characters, not blank, without controls."""
+
+
+class InvalidSettingsError(InvalidInputError):
+    """A setting is unknown or out of range; the text names the allowed ones."""
+
+
+class InvalidPolicyError(InvalidInputError):
+    """A context policy or one of its options is unknown or out of range."""
+
+
+class InvalidPinError(InvalidInputError):
+    """A pin cannot be taken as it is."""
+
+
+class InvalidCursorError(InvalidInputError):
+    """The cursor is not one that this service handed out for this list."""
+
+
+class BudgetTooSmallError(InvalidInputError):
+    """What is never dropped needs `needed` tokens, more than the `budget`."""
+
+    def __init__(self, needed: int, budget: int, what: str) -> None:
+        """Say what does not fit and how many tokens it would take."""
+        self.needed = needed
+        self.budget = budget
+        super().__init__(f"{what} needs {needed} tokens, max_tokens is {budget}")
+
+
+class IdempotencyMismatchError(InvalidInputError):
+    """The Idempotency-Key was used before with another body."""
+
+
+class UserMismatchError(InvalidInputError):
+    """A session's user id is set once; another value is refused."""
+
+
+class TurnTooLargeError(InvalidInputError):
+    """A turn is over the size limit."""
+
+
+class NotFoundError(TurnfoldError):
+    """Unknown in this tenant."""
+
+
+class SessionNotFoundError(NotFoundError):
+    """No such session in this tenant."""
+
+
+class TurnNotFoundError(NotFoundError):
+    """The session has no turn of that number."""
+
+
+class PinNotFoundError(NotFoundError):
+    """The session has no such pin."""
+
+
+class ConflictError(TurnfoldError):
+    """The state moved; the caller may try again."""
+
+
+class CommitConflictError(ConflictError):
+    """Other commits were faster several times in a row. Nothing was stored; try again."""
+
+
+class SessionErasingError(ConflictError):
+    """The session is being erased; writes wait until that is done."""
+
+
+class StaleEtagError(ConflictError):
+    """The state named by If-Match is not the current one."""
+
+
+class ModelError(TurnfoldError):
+    """The language model could not be used."""
+
+
+class ModelFailedError(ModelError):
+    """The model gave no usable answer. `status` is the upstream's HTTP status where there was one."""
+
+    def __init__(self, reason: str, status: int | None = None) -> None:
+        """Keep a reason without any text of the conversation."""
+        self.status = status
+        super().__init__(reason if status is None else f"{reason} (upstream status {status})")
+
+
+class ModelNotConfiguredError(ModelError):
+    """No model is set up."""
+
+
+class RejectedAnswerError(ModelError):
+    """An answer of the model must not be used. `reason` is one stable word for logs.
+
+    The words: "finish" (it did not end normally), "refusal", "blank", "echo" (of the prompt),
+    "encoded" (base64), "too_long", "not_shorter" (than its source), "language" (another one than
+    the source's), "schema" (not JSON of the shape that was asked for), "coverage" (a pin is lost or
+    folded twice), "not_fewer" (as many pins as before).
+    """
+
+    def __init__(self, reason: str) -> None:
+        """Keep the word; no text of the answer is repeated."""
+        self.reason = reason
+        super().__init__(f"the model's answer was rejected: {reason}")
+
+
+class StoreError(TurnfoldError):
+    """A store could not do what was asked."""
+
+
+class StoreUnavailableError(StoreError):
+    """A store did not answer. `retry_after` is a wish in seconds."""
+
+    retry_after = 1
+
+
+class ThrottledError(StoreError):
+    """A store asked to slow down. `retry_after` is a wish in seconds."""
+
+    retry_after = 1
+
+
+class GuardFailedError(StoreError):
+    """A conditional write lost. `failed` names the parts whose condition did not hold."""
+
+    def __init__(self, *failed: str) -> None:
+        """Name the parts of the write whose condition failed."""
+        self.failed = frozenset(failed)
+        super().__init__(f"condition failed: {', '.join(sorted(failed))}")

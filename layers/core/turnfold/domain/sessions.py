@@ -1,0 +1,133 @@
+"""A session: who owns it, how far it has come, and what is said to the model before everything."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from turnfold.domain.errors import InvalidIdError
+from turnfold.domain.limits import MAX_ID_CHARACTERS
+from turnfold.domain.messages import Message
+from turnfold.domain.settings import Settings
+
+FIRST_PREV_SHA256 = "0" * 64
+"""What the first record of a transcript names as its predecessor."""
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def check_id(value: str, what: str) -> str:
+    """The id itself, if it has 1 to 256 characters, is not blank and has no control characters."""
+    if not 1 <= len(value) <= MAX_ID_CHARACTERS or not value.strip():
+        raise InvalidIdError(f"{what} must have 1 to {MAX_ID_CHARACTERS} characters, not all blank")
+    if _CONTROLS.search(value) or any(unicodedata.category(one) == "Cc" for one in value):
+        raise InvalidIdError(f"{what} must not contain control characters")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """Names one session of one tenant. Equal session ids of two tenants are two sessions."""
+
+    tenant: str
+    session_id: str
+
+
+class SessionStatus(StrEnum):
+    """The life of a session."""
+
+    LIVE = "live"
+    ERASING = "erasing"
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRef:
+    """A live summary as the session's manifest names it: coverage in turn numbers, and level."""
+
+    from_turn: int
+    to_turn: int
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRange:
+    """Turn numbers, both inclusive."""
+
+    from_turn: int
+    to_turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The counters and watermarks of one session; one small item, read and written by every commit.
+
+    `epoch` tells a session from an earlier one of the same id that was erased. `revision` grows with
+    every change that a reader could see. `manifest` lists the live summaries in order; together with
+    the watermarks it says which items a complete read must hold.
+    """
+
+    key: SessionKey
+    epoch: str
+    created_at: datetime
+    updated_at: datetime
+    settings: Settings = field(default_factory=Settings)
+    status: SessionStatus = SessionStatus.LIVE
+    user_id: str | None = None
+    next_turn: int = 1
+    judged_through: int = 0
+    compacted_through: int = 0
+    manifest: tuple[SummaryRef, ...] = ()
+    degraded: bool = False
+    rejudge: TurnRange | None = None
+    pins_settled_rev: int = 0
+    revision: int = 1
+    summary_rev: int = 0
+    pin_rev: int = 0
+    pin_count: int = 0
+    profile_rev: int = 1
+    system_sha256: str = ""
+    last_sha256: str = FIRST_PREV_SHA256
+    due_at: datetime | None = None
+    sweeps: int = 0
+
+    @property
+    def committed_through(self) -> int:
+        """The newest turn's number; 0 before the first commit."""
+        return self.next_turn - 1
+
+    @property
+    def head_end(self) -> int:
+        """The last turn of the head.
+
+        Once something is folded the head is what stands before the first summary: a later change of
+        `head_size` neither brings folded turns back nor folds what was promised to stay.
+        """
+        if self.manifest:
+            return self.manifest[0].from_turn - 1
+        return min(self.settings.head_size, self.committed_through)
+
+    @property
+    def raw_start(self) -> int:
+        """The first turn after head and summaries: from here on all turns stand word for word."""
+        return max(self.head_end, self.compacted_through) + 1
+
+    @property
+    def tail_start(self) -> int:
+        """The first turn of the tail. Folded turns do not come back when `tail_size` grows."""
+        return max(self.raw_start, self.committed_through - self.settings.tail_size + 1)
+
+    @property
+    def expires_at(self) -> datetime:
+        """When working memory may be put away: counted from the last change, by session."""
+        return self.updated_at + timedelta(days=self.settings.expire_days)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What changes rarely about a session: system messages and metadata."""
+
+    system: tuple[Message, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)

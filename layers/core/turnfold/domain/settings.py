@@ -1,0 +1,97 @@
+"""The settings of a session: names, defaults and bounds (api.md, "settings")."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from turnfold.domain.errors import InvalidSettingsError
+
+STRATEGIES = (
+    "PIN_JUDGMENT",
+    "CURRENT_ROUND_SUMMARIZATION",
+    "HISTORY_SUMMARIZATION",
+    "PIN_AGGREGATION",
+)
+SCHEDULES = ("tiered", "whole")
+PIN_MODES = ("async", "sync", "off")
+MEMORY_ROLES = ("system", "developer", "user")
+
+_BOUNDS = {
+    "head_size": (1, 100),
+    "tail_size": (1, 100),
+    "window_max_size": (1, 1000),
+    "window_token_threshold": (100, 1_000_000),
+    "round_token_threshold": (1, 1_000_000),
+    "max_pin_count": (1, 100),
+    "max_pin_tokens": (20, 100_000),
+    "expire_days": (1, 3650),
+}
+_CHOICES = {"schedule": SCHEDULES, "pin_mode": PIN_MODES, "memory_role": MEMORY_ROLES}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How one session is kept. Sizes of head and tail are turns, of the window messages."""
+
+    policy: Mapping[str, Any] = field(default_factory=lambda: {"name": "progressive"})
+    head_size: int = 1
+    tail_size: int = 2
+    window_max_size: int = 5
+    window_token_threshold: int = 3000
+    round_token_threshold: int = 1000
+    max_pin_count: int = 10
+    max_pin_tokens: int = 300
+    expire_days: int = 7
+    schedule: str = "tiered"
+    pin_mode: str = "async"
+    auto_compression: bool = True
+    strategies: tuple[str, ...] = STRATEGIES
+    memory_role: str = "system"
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        for name, (low, high) in _BOUNDS.items():
+            value = getattr(self, name)
+            if type(value) is not int or not low <= value <= high:
+                raise InvalidSettingsError(f"{name} must be a whole number from {low} to {high}")
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise InvalidSettingsError(f"{name} must be one of {', '.join(allowed)}")
+        if type(self.auto_compression) is not bool:
+            raise InvalidSettingsError("auto_compression must be true or false")
+        if not set(self.strategies) <= set(STRATEGIES):
+            raise InvalidSettingsError(f"strategies may hold {', '.join(STRATEGIES)}")
+        if self.model is not None and (
+            not isinstance(self.model, str) or not 1 <= len(self.model) <= 200
+        ):
+            raise InvalidSettingsError("model must be a name of 1 to 200 characters, or null")
+
+    @property
+    def judges_pins(self) -> bool:
+        """Whether turns are judged for pins at all."""
+        return self.pin_mode != "off" and "PIN_JUDGMENT" in self.strategies
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as the contract shows them."""
+        return asdict(self) | {"policy": dict(self.policy), "strategies": list(self.strategies)}
+
+
+def merge_settings(base: Settings, changes: object) -> Settings:
+    """`base` with some settings changed.
+
+    Raises `InvalidSettingsError` for a name that does not exist or a value out of range.
+    """
+    if not isinstance(changes, Mapping):
+        raise InvalidSettingsError("settings must be an object")
+    known = [one.name for one in fields(Settings)]
+    if any(name not in known for name in changes):
+        raise InvalidSettingsError(f"unknown setting; the settings are {', '.join(known)}")
+    values = dict(changes)
+    if "strategies" in values:
+        if not isinstance(values["strategies"], list | tuple) or not all(
+            isinstance(one, str) for one in values["strategies"]
+        ):
+            raise InvalidSettingsError(f"strategies must be a list of {', '.join(STRATEGIES)}")
+        values["strategies"] = tuple(values["strategies"])
+    return replace(base, **values)

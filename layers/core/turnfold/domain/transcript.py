@@ -1,0 +1,92 @@
+"""The transcript's records: one for each turn, canonical, chained by hash.
+
+A record is canonical JSON (sorted keys, no spaces, UTF-8). Its `sha256` is that of the record without
+the member `sha256`; `prev_sha256` is the hash of the record before, or 64 zeros (api.md,
+clarification 7).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from turnfold.domain.messages import Message
+from turnfold.domain.turns import Turn
+
+RECORD_VERSION = 1
+
+
+def canonical(value: object) -> bytes:
+    """Canonical JSON: the same value has the same bytes."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode()
+
+
+def sha256_of(value: object) -> str:
+    """SHA-256 of the canonical JSON, in hex."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def format_time(moment: datetime) -> str:
+    """RFC 3339 in UTC, with microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def parse_time(text: str) -> datetime:
+    """The moment that `format_time` wrote."""
+    return datetime.fromisoformat(text)
+
+
+def make_record(
+    *,
+    number: int,
+    turn_id: str,
+    committed_at: datetime,
+    messages: Sequence[Message],
+    prev_sha256: str,
+    metadata: Mapping[str, Any] | None = None,
+) -> tuple[Turn, bytes]:
+    """A turn and the record to archive for it."""
+    body: dict[str, Any] = {
+        "v": RECORD_VERSION,
+        "turn": number,
+        "turn_id": turn_id,
+        "committed_at": format_time(committed_at),
+        "messages": list(messages),
+        "prev_sha256": prev_sha256,
+    }
+    if metadata:
+        body["metadata"] = dict(metadata)
+    digest = sha256_of(body)
+    turn = Turn(
+        number=number,
+        turn_id=turn_id,
+        committed_at=committed_at,
+        messages=tuple(messages),
+        sha256=digest,
+        prev_sha256=prev_sha256,
+    )
+    return turn, canonical({**body, "sha256": digest})
+
+
+def read_record(raw: bytes) -> Turn:
+    """The turn of an archived record."""
+    body = json.loads(raw)
+    return Turn(
+        number=body["turn"],
+        turn_id=body["turn_id"],
+        committed_at=parse_time(body["committed_at"]),
+        messages=tuple(body["messages"]),
+        sha256=body["sha256"],
+        prev_sha256=body["prev_sha256"],
+    )
+
+
+def is_intact(raw: bytes) -> bool:
+    """Whether a record's hash is that of its content."""
+    try:
+        body = json.loads(raw)
+        return bool(body.pop("sha256") == sha256_of(body))
+    except (ValueError, KeyError, AttributeError):
+        return False
