@@ -11,7 +11,6 @@ import argparse
 import gzip
 import hashlib
 import importlib.util
-import os
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -74,8 +73,9 @@ def unpack(vocabulary: Vocabulary, data: Path, into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=into, delete=False) as part:
         part.write(content)
-    Path(part.name).chmod(0o644)
-    os.replace(part.name, into / vocabulary.cached)
+    finished = Path(part.name)
+    finished.chmod(0o644)
+    finished.replace(into / vocabulary.cached)
 
 
 def main() -> None:

@@ -1,0 +1,116 @@
+"""Each function may do what it does, and nothing else."""
+
+from typing import Any
+
+import pytest
+
+ROLES = {
+    "ApiFunction": "ApiRole",
+    "CompactorFunction": "CompactorRole",
+    "SweeperFunction": "SweeperRole",
+}
+
+
+def statements(resources: dict[str, Any], role: str) -> list[dict[str, Any]]:
+    """A role's statements, those under a condition included."""
+    found = []
+    for policy in resources[role]["Properties"]["Policies"]:
+        for statement in policy["PolicyDocument"]["Statement"]:
+            if "Fn::If" in statement:
+                _, yes, no = statement["Fn::If"]
+                assert no == {"Ref": "AWS::NoValue"}
+                found.append(yes)
+            else:
+                found.append(statement)
+    return found
+
+
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def actions(resources: dict[str, Any], role: str, service: str) -> set[str]:
+    return {
+        action.removeprefix(f"{service}:")
+        for statement in statements(resources, role)
+        for action in as_list(statement["Action"])
+        if action.startswith(f"{service}:")
+    }
+
+
+@pytest.mark.parametrize(("function", "role"), ROLES.items())
+def test_every_function_has_a_role_of_its_own(
+    resources: dict[str, Any], function: str, role: str
+) -> None:
+    properties = resources[function]["Properties"]
+    assert properties["Role"] == {"Fn::GetAtt": [role, "Arn"]}
+    # With a role, SAM ignores these; they would only look as if they did something.
+    assert "Policies" not in properties
+    assert "ManagedPolicyArns" not in resources[role]["Properties"]
+
+
+@pytest.mark.parametrize("role", ROLES.values())
+def test_no_wildcards(resources: dict[str, Any], role: str) -> None:
+    for statement in statements(resources, role):
+        assert statement["Effect"] == "Allow"
+        assert not {"NotAction", "NotResource"} & set(statement)
+        for action in as_list(statement["Action"]):
+            assert "*" not in action, action
+        for resource in as_list(statement["Resource"]):
+            # Plain text would be a hand-written ARN or "*"; everything refers to a resource here.
+            assert isinstance(resource, dict), resource
+            if "Fn::Sub" in resource:
+                text = resource["Fn::Sub"]
+                assert text.startswith("${"), text
+                assert text == "${TranscriptBucket.Arn}/v1/*" or "*" not in text, text
+
+
+@pytest.mark.parametrize("role", ROLES.values())
+def test_roles_are_for_lambda_alone(resources: dict[str, Any], role: str) -> None:
+    trust = resources[role]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert [one["Principal"] for one in trust] == [{"Service": "lambda.amazonaws.com"}]
+
+
+@pytest.mark.parametrize("role", ["ApiRole", "CompactorRole"])
+def test_listing_the_bucket_is_limited_to_transcripts(resources: dict[str, Any], role: str) -> None:
+    listing = [
+        one for one in statements(resources, role) if "s3:ListBucket" in as_list(one["Action"])
+    ]
+    assert len(listing) == 1
+    assert listing[0]["Condition"] == {"StringLike": {"s3:prefix": "v1/*"}}
+
+
+def test_only_the_api_writes_transcripts(resources: dict[str, Any]) -> None:
+    assert "PutObject" in actions(resources, "ApiRole", "s3")
+    assert "PutObject" not in actions(resources, "CompactorRole", "s3")
+    assert not actions(resources, "SweeperRole", "s3")
+
+
+def test_nobody_deletes_a_transcript(resources: dict[str, Any]) -> None:
+    for role in ROLES.values():
+        assert not any("Delete" in action for action in actions(resources, role, "s3"))
+
+
+def test_only_the_compactor_takes_doorbells(resources: dict[str, Any]) -> None:
+    assert "ReceiveMessage" in actions(resources, "CompactorRole", "sqs")
+    assert "ReceiveMessage" not in actions(resources, "ApiRole", "sqs")
+    assert actions(resources, "SweeperRole", "sqs") == {"SendMessage"}
+
+
+def test_sweeper_neither_adds_nor_removes_items(resources: dict[str, Any]) -> None:
+    assert actions(resources, "SweeperRole", "dynamodb") == {"GetItem", "Query", "UpdateItem"}
+
+
+def test_nobody_scans_the_table(resources: dict[str, Any]) -> None:
+    for role in ROLES.values():
+        assert "Scan" not in actions(resources, role, "dynamodb")
+
+
+def test_secrets_are_readable_only_where_one_is_named(template: dict[str, Any]) -> None:
+    resources = template["Resources"]
+    for role in ROLES.values():
+        for statement in statements(resources, role):
+            if any("secretsmanager" in one for one in as_list(statement["Action"])):
+                assert statement["Action"] == "secretsmanager:GetSecretValue"
+                assert set(statement["Resource"]) == {"Ref"}
+    assert not actions(resources, "SweeperRole", "secretsmanager")

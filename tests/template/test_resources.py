@@ -1,0 +1,170 @@
+"""What the design asks of each resource."""
+
+from typing import Any
+
+import pytest
+
+FUNCTIONS = ("ApiFunction", "CompactorFunction", "SweeperFunction")
+
+
+def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
+    return {name: one["Properties"] for name, one in resources.items() if one["Type"] == kind}
+
+
+def test_both_queues_are_fifo_in_high_throughput_mode(resources: dict[str, Any]) -> None:
+    queues = of_type(resources, "AWS::SQS::Queue")
+    assert set(queues) == {"CompactionQueue", "CompactionDeadLetterQueue"}
+    for queue in queues.values():
+        assert queue["FifoQueue"] is True
+        assert queue["QueueName"]["Fn::Sub"].endswith(".fifo")
+        assert queue["FifoThroughputLimit"] == "perMessageGroupId"
+        assert queue["DeduplicationScope"] == "messageGroup"
+        assert queue["ContentBasedDeduplication"] is False
+        assert queue["SqsManagedSseEnabled"] is True
+
+
+def test_failed_doorbells_go_to_the_dead_letter_queue(resources: dict[str, Any]) -> None:
+    queue = resources["CompactionQueue"]["Properties"]
+    dead = resources["CompactionDeadLetterQueue"]["Properties"]
+    assert queue["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": ["CompactionDeadLetterQueue", "Arn"]},
+        "maxReceiveCount": 5,
+    }
+    # A moved message keeps its age: with the same retention it would be gone on arrival.
+    assert dead["MessageRetentionPeriod"] > queue["MessageRetentionPeriod"]
+
+
+def test_doorbells_stay_hidden_for_six_timeouts(resources: dict[str, Any]) -> None:
+    timeout = resources["CompactorFunction"]["Properties"]["Timeout"]
+    assert resources["CompactionQueue"]["Properties"]["VisibilityTimeout"] >= 6 * timeout
+
+
+def test_doorbell_delay_is_a_parameter(
+    resources: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    delay = resources["CompactionQueue"]["Properties"]["DelaySeconds"]
+    assert delay == {"Ref": "CompactionDelaySeconds"}
+    assert parameters["CompactionDelaySeconds"]["Default"] == 1
+
+
+def test_compactor_takes_batches_and_reports_single_failures(resources: dict[str, Any]) -> None:
+    event = resources["CompactorFunction"]["Properties"]["Events"]["Doorbells"]
+    assert event["Type"] == "SQS"
+    assert event["Properties"]["Queue"] == {"Fn::GetAtt": ["CompactionQueue", "Arn"]}
+    assert event["Properties"]["BatchSize"] == 10
+    assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert event["Properties"]["ScalingConfig"] == {
+        "MaximumConcurrency": {"Ref": "CompactorMaxConcurrency"}
+    }
+
+
+def test_sweeper_runs_every_minute_and_ends_before_the_next(resources: dict[str, Any]) -> None:
+    sweeper = resources["SweeperFunction"]["Properties"]
+    event = sweeper["Events"]["EveryMinute"]
+    assert event["Type"] == "ScheduleV2"
+    assert event["Properties"]["ScheduleExpression"] == "rate(1 minute)"
+    assert sweeper["Timeout"] <= 60
+
+
+def test_table(resources: dict[str, Any], parameters: dict[str, Any]) -> None:
+    table = resources["MemoryTable"]["Properties"]
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert table["SSESpecification"] == {"SSEEnabled": True}
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert table["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
+    assert parameters["DeletionProtection"]["Default"] == "true"
+    assert [key["AttributeName"] for key in table["KeySchema"]] == ["PK", "SK"]
+    indexes = {
+        index["IndexName"]: [key["AttributeName"] for key in index["KeySchema"]]
+        for index in table["GlobalSecondaryIndexes"]
+    }
+    assert indexes == {
+        "due": ["due_shard", "due_at"],
+        "by_user": ["user_key", "created_key"],
+        "by_tenant": ["tenant_key", "created_key"],
+    }
+    # A projected attribute would be written again with every commit.
+    for index in table["GlobalSecondaryIndexes"]:
+        assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+
+
+@pytest.mark.parametrize("name", ["MemoryTable", "TranscriptBucket"])
+def test_what_holds_memory_outlives_the_stack(resources: dict[str, Any], name: str) -> None:
+    assert resources[name]["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert resources[name]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_bucket_is_private_versioned_and_encrypted(resources: dict[str, Any]) -> None:
+    bucket = resources["TranscriptBucket"]["Properties"]
+    block = bucket["PublicAccessBlockConfiguration"]
+    assert block == dict.fromkeys(
+        ["BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"],
+        True,
+    )
+    assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert bucket["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
+    assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+
+
+def test_no_rule_deletes_a_transcript(resources: dict[str, Any]) -> None:
+    rules = resources["TranscriptBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    for rule in rules:
+        assert set(rule) == {"Id", "Status", "AbortIncompleteMultipartUpload"}
+
+
+def test_bucket_is_spoken_to_by_tls_only(resources: dict[str, Any]) -> None:
+    policy = resources["TranscriptBucketPolicy"]
+    assert policy["Condition"] == "OnAws"
+    denials = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert all(statement["Effect"] == "Deny" for statement in denials)
+    only_tls = next(one for one in denials if one["Sid"] == "OnlyTls")
+    assert only_tls["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert only_tls["Principal"] == "*"
+    assert {"Fn::GetAtt": ["TranscriptBucket", "Arn"]} in only_tls["Resource"]
+    assert {"Fn::Sub": "${TranscriptBucket.Arn}/*"} in only_tls["Resource"]
+
+
+def test_api_is_a_rest_api_that_hands_every_path_to_one_function(
+    resources: dict[str, Any],
+) -> None:
+    assert not of_type(resources, "AWS::Serverless::HttpApi")
+    events = resources["ApiFunction"]["Properties"]["Events"].values()
+    assert {event["Type"] for event in events} == {"Api"}
+    assert {
+        (event["Properties"]["Path"], event["Properties"]["Method"].upper()) for event in events
+    } == {("/", "ANY"), ("/{proxy+}", "ANY")}
+    # API Gateway gives up after 29 seconds.
+    assert resources["ApiFunction"]["Properties"]["Timeout"] <= 29
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_logs_to_a_group_that_forgets(resources: dict[str, Any], name: str) -> None:
+    group = resources[name]["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
+    assert resources[group]["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_has_turnfold_and_its_packages(resources: dict[str, Any], name: str) -> None:
+    function = resources[name]["Properties"]
+    layers = {layer["Ref"] for layer in function["Layers"]}
+    assert {"CoreLayer", "DepsLayer"} <= layers
+    variables = function.get("Environment", {}).get("Variables", {})
+    assert ("VocabLayer" in layers) == (variables.get("TIKTOKEN_CACHE_DIR") == "/opt/vocabulary")
+
+
+def test_compiled_layer_is_bound_to_the_functions_architecture(template: dict[str, Any]) -> None:
+    architecture = [{"Ref": "Architecture"}]
+    assert template["Globals"]["Function"]["Architectures"] == architecture
+    deps = template["Resources"]["DepsLayer"]["Properties"]
+    assert deps["CompatibleArchitectures"] == architecture
+
+
+def test_only_types_that_the_emulator_can_deploy(resources: dict[str, Any]) -> None:
+    for resource in resources.values():
+        assert not resource["Type"].startswith("AWS::CodeDeploy")
+        assert "DeploymentPreference" not in resource["Properties"]
+
+
+def test_outputs_say_where_everything_is(template: dict[str, Any]) -> None:
+    assert {"ApiUrl", "TableName", "BucketName", "QueueUrl"} <= set(template["Outputs"])
