@@ -1,0 +1,1 @@
+"""Everything around the service that is not deployed with it."""
