@@ -16,7 +16,7 @@ digest() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 25
 # Two makes at once in one checkout must not build the same environment. (macOS has no flock.)
 if command -v flock >/dev/null; then
     exec 9>"$venv.lock"
-    flock 9
+    flock -n 9 || { echo "Waiting for another make that sets up $venv"; flock 9; }
 fi
 
 # Not tied to where the interpreter lies: only its version decides what gets installed.
@@ -68,6 +68,6 @@ if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --
 fi
 site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 for folder in "$@"; do
-    (cd "$folder" && pwd)
+    echo "$PWD/$folder"
 done >"$site/turnfold.pth"
 stamp_of "$venv/bin/python" "$@" >"$venv/.stamp"
