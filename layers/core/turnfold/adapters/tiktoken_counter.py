@@ -1,7 +1,7 @@
 """Counting tokens with tiktoken and the vocabulary that ships with the service.
 
-Nothing is loaded before the first count: o200k_base takes a quarter of a second and 80 MB. Nothing is
-ever downloaded: tiktoken would fetch a vocabulary that it misses, and delete and fetch one whose
+Nothing is loaded before the first count: o200k_base takes a quarter of a second and 80 MB. Nothing
+is ever downloaded: tiktoken would fetch a vocabulary that it misses, and delete and fetch one whose
 checksum is wrong, so the file is verified here before tiktoken looks for it.
 """
 
@@ -39,10 +39,10 @@ CACHED_TEXTS = 4096
 
 LONGEST_BLANK_RUN = 2**18
 """tiktoken's pattern for o200k_base backtracks over blanks and panics at a million of them. A longer
-run is counted in pieces. The vocabularies hold runs of the same blank in powers of two up to 128, so
-pieces of this length cost exactly what the whole run would."""
+run is counted in pieces. The vocabularies hold runs of one kind of blank in powers of two up to 128,
+so pieces of this length cost exactly what the whole run would."""
 
-# White_Space as Unicode and tiktoken's patterns have it; Python's own \s takes four controls besides.
+# White_Space as in tiktoken's patterns; Python's own \s takes four control characters besides.
 _BLANK = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 _LONG_RUN = re.compile(rf"{_BLANK}{{{LONGEST_BLANK_RUN + 1},}}+")
 _PIECE_AFTER_PANIC = 10_000
@@ -60,7 +60,7 @@ class TiktokenCounter:
     """
 
     def __init__(self, vocabulary: Path | None = None) -> None:
-        """`vocabulary` is the folder of the files; by default the one `TIKTOKEN_CACHE_DIR` names."""
+        """`vocabulary` is the folder of the files; by default `TIKTOKEN_CACHE_DIR` names it."""
         self._vocabulary = vocabulary
         self._loading = threading.Lock()
         self._encodings: dict[str, Encoding] = {}

@@ -12,7 +12,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
-from turnfold.application.ports import Archive, Change, Clock, Doorbell, MemoryStore, NewId
+from turnfold.application.ports import (
+    Archive,
+    Change,
+    Clock,
+    Doorbell,
+    IdempotencyRecord,
+    MemoryStore,
+    NewId,
+)
 from turnfold.application.ringing import ring_gently
 from turnfold.application.views import watermark_view
 from turnfold.domain.errors import (
@@ -76,9 +84,16 @@ class CommitTurn:
     defaults: Settings
 
     def __call__(
-        self, key: SessionKey, sent: TurnToCommit, request: IdempotentRequest
+        self,
+        key: SessionKey,
+        sent: TurnToCommit,
+        request: IdempotentRequest,
+        *,
+        extra: Mapping[str, Any] | None = None,
     ) -> tuple[Answer, Turn | None]:
         """The answer of the contract (201), and the turn unless the answer was a stored one.
+
+        `extra` are further members of the answer, with which it is 200 (chat).
 
         Raises the errors of `TurnToCommit.check`, `UserMismatchError`, `IdempotencyMismatchError`,
         `SessionErasingError`, or `CommitConflictError` when other commits were faster each time.
@@ -89,7 +104,7 @@ class CommitTurn:
             if record:
                 return request.replay(record), None
             try:
-                return self._commit(key, session, sent, request)
+                return self._commit(key, session, sent, request, extra)
             except GuardFailedError:
                 continue
         raise CommitConflictError("other commits to this session were faster; try again")
@@ -100,6 +115,7 @@ class CommitTurn:
         session: Session | None,
         sent: TurnToCommit,
         request: IdempotentRequest,
+        extra: Mapping[str, Any] | None,
     ) -> tuple[Answer, Turn | None]:
         if session and session.status is SessionStatus.ERASING:
             raise SessionErasingError("the session is being erased; try again when that is done")
@@ -121,14 +137,13 @@ class CommitTurn:
             metadata=sent.metadata,
         )
         after = self._after(before, turn, sent)
-        body = self._body(after, turn)
+        answer = Answer(200 if extra else 201, {**self._body(after, turn), **(extra or {})})
+        record = request.record(answer.status, answer.body, now)
         self.archive.put_record(key, turn.number, turn.turn_id, raw)
-        self.store.write(
-            self._change(session, before, after, turn, sent, request.record(201, body, now))
-        )
+        self.store.write(self._change(session, before, after, turn, sent, record))
         if is_due(after):
             ring_gently(self.doorbell, key, turn.turn_id, turn.number)
-        return Answer(201, body), turn
+        return answer, turn
 
     def _after(self, before: Session, turn: Turn, sent: TurnToCommit) -> Session:
         leading, _ = split_leading(sent.messages)
@@ -153,7 +168,7 @@ class CommitTurn:
         after: Session,
         turn: Turn,
         sent: TurnToCommit,
-        record: Any,  # noqa: ANN401
+        record: IdempotencyRecord,
     ) -> Change:
         system = split_leading(sent.messages)[0]
         if session is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from turnfold.application.judge_pins import PinJudge
+from turnfold.application.pin_changes import judgement_change, pin_change
 from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId, TokenCounter
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.ringing import ring_gently
@@ -103,7 +104,7 @@ class CompactSession:
                 ring_gently(self.doorbell, key, self.new_id(), turn, forced=ring.forced)
                 return Outcome.CONTINUES
             if step:
-                self.do(memory, step, measure, run)
+                self._do(memory, step, measure, run)
             elif redo:
                 redo()
 
@@ -111,70 +112,47 @@ class CompactSession:
         model = memory.session.settings.model
         return Measure(lambda text: self.counter.count(text, model))
 
-    def do(self, memory: WorkingMemory, step: Step, measure: Measure, run: "_Run") -> PinEdit | None:
+    def _do(self, memory: WorkingMemory, step: Step, measure: Measure, run: "_Run") -> None:
         """Do one step of the plan. Raises `GuardFailedError` if another writer was faster."""
         match step:
             case JudgeTurns():
-                return self.judge_turns(memory, step, measure, run)
+                self._judge_turns(memory, step, measure, run)
             case FoldPins():
-                return self._fold_pins(memory, step, measure)
+                self._fold_pins(memory, step, measure)
             case Fold():
                 self._fold(memory, step, measure, run)
-                return None
 
-    def judge_turns(
+    def _judge_turns(
         self, memory: WorkingMemory, step: JudgeTurns, measure: Measure, run: "_Run"
-    ) -> PinEdit:
+    ) -> None:
         """Judge turns and move the watermark.
 
-        When the model fails, the rules judge, and the turns are marked to be judged again.
+        When the model fails, the rules judge, and the turns are noted to be judged again.
         """
         session, turns = memory.session, step.turns
-        rejudge = session.rejudge
+        rev = session.pin_rev + 1
+        again = None
         try:
-            edit = self.judge.judge(
-                session.key, turns, memory.pins, session.pin_rev + 1, measure.count
-            )
+            edit = self.judge.judge(session.key, turns, memory.pins, rev, measure.count)
         except ModelFailedError:
-            run.model_failed = True
-            edit = self.judge.judge_by_rule(
-                turns, memory.pins, session.pin_rev + 1, measure.count
-            )
-            first = min(turns[0].number, rejudge.from_turn if rejudge else turns[0].number)
-            rejudge = TurnRange(first, turns[-1].number)
-        self.store.write(
-            replace(
-                self._pin_change(memory, edit),
-                guards={"judged_through": session.judged_through, "pin_rev": session.pin_rev},
-                sets=self._pin_change(memory, edit).sets
-                | {"judged_through": turns[-1].number, "rejudge": rejudge},
-            )
-        )
-        return edit
+            run.model_down = True
+            again = TurnRange(turns[0].number, turns[-1].number)
+            edit = self.judge.judge_by_rule(turns, memory.pins, rev, measure.count)
+        self.store.write(judgement_change(session, turns, edit, rejudge=again))
 
-    def _fold_pins(self, memory: WorkingMemory, step: FoldPins, measure: Measure) -> PinEdit | None:
+    def _fold_pins(self, memory: WorkingMemory, step: FoldPins, measure: Measure) -> None:
         session = memory.session
         rev = session.pin_rev + 1
         edit = self.judge.fold(session.key, step.pins, rev, measure.count)
-        change = self._pin_change(memory, edit or PinEdit((), len(memory.pins)))
-        self.store.write(replace(change, sets=change.sets | {"pins_settled_rev": rev}))
-        return edit
-
-    def _pin_change(self, memory: WorkingMemory, edit: PinEdit) -> Change:
-        session = memory.session
-        return Change(
-            key=session.key,
-            epoch=session.epoch,
-            guards={"pin_rev": session.pin_rev},
-            sets={"pin_rev": session.pin_rev + 1, "pin_count": edit.active},
-            pins=edit.changed,
-        )
+        edit = edit or PinEdit((), len(memory.pins))
+        self.store.write(pin_change(session, edit, sets={"pins_settled_rev": rev}))
 
     def _fold(self, memory: WorkingMemory, step: Fold, measure: Measure, run: "_Run") -> None:
         written = self.writer.write(
             memory.session.key,
             self._order(memory, step.entries, step.max_tokens, step.level, measure),
             measure.count,
+            model_down=run.model_down,
         )
         run.note(written)
         summary = self._summary(step, written, measure)
@@ -265,7 +243,7 @@ class CompactSession:
 
         Each is tried once in a run, and none once the model has failed in it.
         """
-        if self.writer.answers is None or run.model_failed:
+        if self.writer.answers is None or run.model_down:
             return None
         session = memory.session
         if session.rejudge:
@@ -287,16 +265,11 @@ class CompactSession:
                 session.key, turns, memory.pins, session.pin_rev + 1, measure.count
             )
         except ModelFailedError:
-            run.model_failed = True
+            run.model_down = True
             return
         rest = TurnRange(last + 1, waiting.to_turn) if last < waiting.to_turn else None
-        change = self._pin_change(memory, edit)
         self.store.write(
-            replace(
-                change,
-                guards=change.guards | {"rejudge": waiting},
-                sets=change.sets | {"rejudge": rest},
-            )
+            pin_change(session, edit, sets={"rejudge": rest}, guards={"rejudge": waiting})
         )
 
     def _rewrite(
@@ -341,12 +314,12 @@ class CompactSession:
 
 
 class _Run:
-    """What one run has learned: whether the model fails, and what was redone."""
+    """What one run has learned: whether the model can be used, and what was redone."""
 
     def __init__(self) -> None:
-        self.model_failed = False
+        self.model_down = False
         self.redone: set[SummaryRef] = set()
 
     def note(self, written: WrittenSummary) -> None:
-        """Remember whether the model could be used."""
-        self.model_failed = self.model_failed or written.model_failed or written.degraded
+        """Remember whether the model could be used; what was rejected is not asked again either."""
+        self.model_down = self.model_down or written.model_failed

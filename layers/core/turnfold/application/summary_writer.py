@@ -108,18 +108,26 @@ class SummaryWriter:
     prompts: PromptLibrary
     summariser: Summariser
 
-    def write(self, key: SessionKey, order: SummaryOrder, count: CountText) -> WrittenSummary:
+    def write(
+        self,
+        key: SessionKey,
+        order: SummaryOrder,
+        count: CountText,
+        *,
+        model_down: bool = False,
+    ) -> WrittenSummary:
         """A summary of the order's entries that is valid and shorter than what it replaces.
 
-        The model is asked once, and once more with a stricter request if the answer was rejected.
+        The model is asked once, and once more with a stricter request if the answer was rejected; not
+        at all with `model_down`.
         """
         source = SummarySource(
             text=source_text(order.entries),
             tokens=order.replaced_tokens,
             max_tokens=order.max_tokens,
         )
-        failed = False
-        if self.answers:
+        failed = model_down
+        if self.answers and not model_down:
             for prompt in (self.prompts.get(order.kind), self.prompts.stricter(order.kind)):
                 try:
                     return self._asked(self.answers, key, order, source, prompt, count)

@@ -84,11 +84,13 @@ class _Assembly:
         measure: Measure,
         budget: int | None,
         incoming: Sequence[Message],
+        system: Sequence[Message] | None,
     ) -> None:
         self.memory = memory
         self.measure = measure
         self.budget = budget
-        self.system = tuple(chat_form(one) for one in memory.profile.system)
+        leading = memory.profile.system if system is None else system
+        self.system = tuple(chat_form(one) for one in leading)
         self.incoming = tuple(chat_form(one) for one in incoming)
         self.regions: Regions = split_regions(memory)
         self.role = memory.session.settings.memory_role
@@ -278,11 +280,13 @@ def assemble(
     *,
     budget: int | None = None,
     incoming: Sequence[Message] = (),
+    system: Sequence[Message] | None = None,
 ) -> Context:
     """The context of a working memory, of at most `budget` tokens if a budget is given.
 
-    `incoming` are messages about to be sent; they come last and are always kept. Raises
+    `incoming` are messages about to be sent; they come last and are always kept. `system` stands in
+    for the session's own system messages. Raises
     `BudgetTooSmallError` if system messages, incoming messages and the newest turn, shortened as far
     as it may be, do not fit.
     """
-    return _Assembly(memory, measure, budget, incoming).run()
+    return _Assembly(memory, measure, budget, incoming, system).run()

@@ -14,7 +14,8 @@
     │   ├── BudgetTooSmallError           the parts that are never dropped exceed the budget
     │   ├── IdempotencyMismatchError      the key was used before with another body
     │   ├── UserMismatchError             the session belongs to another user id
-    │   └── TurnTooLargeError             over the size limit of one turn
+    │   ├── TurnTooLargeError             over the size limit of one turn
+    │   └── ContextTooLargeError          over what one answer can carry
     ├── NotFoundError
     │   ├── SessionNotFoundError
     │   ├── TurnNotFoundError
@@ -111,6 +112,10 @@ class UserMismatchError(InvalidInputError):
 
 class TurnTooLargeError(InvalidInputError):
     """A turn is over the size limit."""
+
+
+class ContextTooLargeError(InvalidInputError):
+    """A context without a budget is over what one answer can carry."""
 
 
 class NotFoundError(TurnfoldError):

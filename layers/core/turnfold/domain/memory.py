@@ -43,7 +43,7 @@ def assemble_memory(
     by_number = {turn.number: turn for turn in turns}
     by_ref = {summary.ref: summary for summary in summaries}
     numbers = raw_numbers(session)
-    live_pins = sorted(pins, key=lambda pin: (pin.created_at, pin.pin_id))
+    live_pins = sorted(pins, key=lambda pin: pin.pin_id)
     complete = (
         all(number in by_number for number in numbers)
         and all(ref in by_ref for ref in session.manifest)

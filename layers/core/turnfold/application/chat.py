@@ -1,0 +1,131 @@
+"""Chat: read the context, ask the model, commit the turn."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from turnfold.application.answer import Answer, IdempotentRequest
+from turnfold.application.commit_turn import CommitTurn, TurnToCommit
+from turnfold.application.ports import ChatModel, MemoryStore, TokenCounter
+from turnfold.domain.context import assemble
+from turnfold.domain.errors import (
+    ConflictError,
+    InvalidMessagesError,
+    ModelFailedError,
+    ModelNotConfiguredError,
+    SessionErasingError,
+    StoreError,
+)
+from turnfold.domain.measure import Measure
+from turnfold.domain.message_rules import check_exchanges, check_messages, check_order
+from turnfold.domain.messages import Message, chat_form, is_blank, split_leading, tool_calls
+from turnfold.domain.sessions import SessionKey, SessionStatus
+from turnfold.domain.tokens import PER_LIST, CountText, count_messages
+
+logger = logging.getLogger("turnfold")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What the user says, and how the model is asked. Tokens count for the answer and the context."""
+
+    messages: Sequence[Message]
+    model: str | None = None
+    max_tokens: int | None = None
+    max_context_tokens: int | None = None
+    temperature: float | None = None
+
+    def check(self) -> None:
+        """Raise `InvalidMessagesError` unless the messages are a question to answer."""
+        messages = check_messages(self.messages)
+        check_order(messages)
+        leading, conversation = split_leading(messages)
+        open_ids = check_exchanges(conversation, offset=len(leading))
+        if open_ids or conversation[-1]["role"] not in ("user", "tool"):
+            msg = "the messages must end with a question or with the answers to all tool calls"
+            raise InvalidMessagesError([("messages", msg)])
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """The contract's answer. `committed` is false if the store failed after the model answered."""
+
+    answer: Answer
+    committed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """One call that remembers."""
+
+    store: MemoryStore
+    counter: TokenCounter
+    model: ChatModel | None
+    commit: CommitTurn
+
+    def __call__(
+        self, key: SessionKey, asked: ChatRequest, request: IdempotentRequest
+    ) -> ChatAnswer:
+        """The model's reply, committed as a turn.
+
+        If the model fails, nothing is committed (`ModelFailedError`). If the commit fails after the
+        model answered, the answer is given all the same, and is not `committed`.
+        Raises `ModelNotConfiguredError`, `InvalidMessagesError`, `BudgetTooSmallError`.
+        """
+        asked.check()
+        if self.model is None:
+            raise ModelNotConfiguredError("no chat model is set up; set OPENAI_API_KEY")
+        session, record = self.store.read_session(key, request.key_hash)
+        if record:
+            return ChatAnswer(request.replay(record))
+        if session and session.status is not SessionStatus.LIVE:
+            raise SessionErasingError("the session is being erased; try again when that is done")
+        context = self._context(key, asked)
+        reply = self.model.chat(
+            context,
+            model=asked.model,
+            max_tokens=asked.max_tokens,
+            temperature=asked.temperature,
+        )
+        if is_blank(reply.message) or tool_calls(reply.message):
+            raise ModelFailedError("the model gave no answer that ends a turn")
+        messages = (*asked.messages, reply.message)
+        count = self._count(asked.model)
+        body: dict[str, Any] = {
+            "session_id": key.session_id,
+            "reply": reply.message,
+            "messages": [dict(one) for one in messages],
+            "usage": dict(reply.usage),
+            "model": reply.model,
+            "finish_reason": reply.finish_reason,
+            "context_tokens": PER_LIST + count_messages(context, count),
+        }
+        try:
+            answer, _ = self.commit(key, TurnToCommit(messages), request, extra=body)
+        except (StoreError, ConflictError) as error:
+            logger.warning(
+                "chat not committed",
+                extra={"code": "CHAT_NOT_COMMITTED", "error": type(error).__name__},
+            )
+            return ChatAnswer(Answer(200, body | {"turn": None, "watermark": None}), committed=False)
+        return ChatAnswer(answer)
+
+    def _context(self, key: SessionKey, asked: ChatRequest) -> tuple[Message, ...]:
+        """The context with the question at its end; without a session the question alone."""
+        memory = self.store.load(key)
+        count = self._count(asked.model)
+        if memory is None:
+            return tuple(chat_form(one) for one in asked.messages)
+        leading, conversation = split_leading(asked.messages)
+        context = assemble(
+            memory,
+            Measure(count),
+            budget=asked.max_context_tokens,
+            incoming=conversation,
+            system=leading or None,
+        )
+        return context.messages
+
+    def _count(self, model: str | None) -> CountText:
+        return lambda text: self.counter.count(text, model)

@@ -1,0 +1,75 @@
+"""Reading a context: one read of working memory, then pure assembly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from turnfold.application.ports import MemoryStore, TokenCounter
+from turnfold.application.read_memory import require_memory
+from turnfold.application.views import context_view, working_memory_view
+from turnfold.domain.context import Context, assemble
+from turnfold.domain.errors import ContextTooLargeError
+from turnfold.domain.limits import MAX_CONTEXT_BYTES
+from turnfold.domain.measure import Measure
+from turnfold.domain.memory import WorkingMemory
+from turnfold.domain.messages import Message
+from turnfold.domain.sessions import SessionKey
+from turnfold.domain.transcript import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRequest:
+    """What a context is asked for: its budget in tokens, whose tokens, and what will be appended."""
+
+    max_tokens: int | None = None
+    model: str | None = None
+    incoming: Sequence[Message] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadContext:
+    """Assembles contexts."""
+
+    store: MemoryStore
+    counter: TokenCounter
+
+    def memory(self, key: SessionKey) -> WorkingMemory:
+        """The working memory itself. Raises `SessionNotFoundError`."""
+        return require_memory(self.store, key)
+
+    def measure(self, memory: WorkingMemory, model: str | None = None) -> Measure:
+        """Counts by the asked model's encoding, else by the session's."""
+        chosen = model or memory.session.settings.model
+        return Measure(lambda text: self.counter.count(text, chosen))
+
+    def assemble(self, memory: WorkingMemory, request: ContextRequest) -> Context:
+        """The context alone. Raises `BudgetTooSmallError`."""
+        return assemble(
+            memory,
+            self.measure(memory, request.model),
+            budget=request.max_tokens,
+            incoming=request.incoming,
+        )
+
+    def view(self, memory: WorkingMemory, request: ContextRequest) -> dict[str, Any]:
+        """The context as the contract shows it.
+
+        Raises `BudgetTooSmallError`, or `ContextTooLargeError` when it does not fit an answer.
+        """
+        measure = self.measure(memory, request.model)
+        context = assemble(
+            memory, measure, budget=request.max_tokens, incoming=request.incoming
+        )
+        view = context_view(memory, context, measure)
+        size = len(canonical(view))
+        if size > MAX_CONTEXT_BYTES:
+            raise ContextTooLargeError(
+                f"the context has {size} bytes, an answer may have {MAX_CONTEXT_BYTES};"
+                " ask for less with max_tokens"
+            )
+        return view
+
+    def working_memory(self, key: SessionKey) -> tuple[WorkingMemory, dict[str, Any]]:
+        """All of working memory, for people."""
+        memory = self.memory(key)
+        return memory, working_memory_view(memory, self.measure(memory))

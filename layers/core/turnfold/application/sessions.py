@@ -1,0 +1,201 @@
+"""Making, changing, reading and listing sessions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from turnfold.application.commit_turn import due_time, system_hash
+from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId, Page
+from turnfold.application.read_memory import require_memory
+from turnfold.application.ringing import ring_gently
+from turnfold.domain.errors import (
+    CommitConflictError,
+    GuardFailedError,
+    InvalidMessagesError,
+    InvalidSettingsError,
+    SessionErasingError,
+    SessionNotFoundError,
+    StaleEtagError,
+    UserMismatchError,
+)
+from turnfold.domain.limits import MAX_PROFILE_BYTES
+from turnfold.domain.memory import WorkingMemory
+from turnfold.domain.message_rules import check_messages
+from turnfold.domain.messages import LEADING_ROLES, Message
+from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus, check_id
+from turnfold.domain.settings import Settings, merge_settings
+from turnfold.domain.transcript import canonical
+
+ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInput:
+    """What a client says about a session; None where it says nothing."""
+
+    system: tuple[Message, ...] | None = None
+    user_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] | None = None
+
+
+def session_input(
+    system: object = None, user_id: object = None, metadata: object = None, settings: object = None
+) -> SessionInput:
+    """The checked input. Raises `InvalidInputError`s that name the member."""
+    if user_id is not None and not isinstance(user_id, str):
+        raise UserMismatchError("user_id must be a text")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InvalidSettingsError("metadata must be an object")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InvalidSettingsError("settings must be an object")
+    given = SessionInput(
+        system=None if system is None else system_messages(system),
+        user_id=None if user_id is None else check_id(user_id, "user_id"),
+        metadata=metadata,
+        settings=settings,
+    )
+    size = len(canonical([list(given.system or ()), given.metadata]))
+    if size > MAX_PROFILE_BYTES:
+        raise InvalidSettingsError(
+            f"system messages and metadata may have {MAX_PROFILE_BYTES} bytes together, not {size}"
+        )
+    return given
+
+
+def system_messages(value: object) -> tuple[Message, ...]:
+    """System messages given as texts or as messages of role system or developer."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise InvalidMessagesError([("system", "must be a list of texts or messages")])
+    if not value:
+        return ()
+    messages = check_messages(
+        [{"role": "system", "content": one} if isinstance(one, str) else one for one in value],
+        path="system",
+    )
+    for at, message in enumerate(messages):
+        if message["role"] not in LEADING_ROLES:
+            raise InvalidMessagesError([(f"system[{at}].role", "must be system or developer")])
+    return messages
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Sessions by hand. An ETag is the session's revision as a text."""
+
+    store: MemoryStore
+    doorbell: Doorbell
+    clock: Clock
+    new_id: NewId
+    defaults: Settings
+
+    def get(self, key: SessionKey) -> WorkingMemory:
+        """Everything live of a session. Raises `SessionNotFoundError`."""
+        return require_memory(self.store, key)
+
+    def put(
+        self, key: SessionKey, given: SessionInput, if_match: int | None = None
+    ) -> tuple[WorkingMemory, bool]:
+        """Create the session or replace what is said about it; whether it was created.
+
+        Settings that are not named get their defaults. The user id is set once.
+        """
+        for _ in range(ATTEMPTS):
+            memory = self.store.load(key)
+            settings = merge_settings(self.defaults, given.settings or {})
+            try:
+                if memory is None:
+                    self._check_match(None, if_match)
+                    self._create(key, given, settings)
+                    return require_memory(self.store, key), True
+                profile = Profile(given.system or (), given.metadata or {})
+                return self._change(memory, given, settings, profile, if_match), False
+            except GuardFailedError:
+                continue
+        raise CommitConflictError("other writers were faster; try again")
+
+    def patch(
+        self, key: SessionKey, given: SessionInput, if_match: int | None = None
+    ) -> WorkingMemory:
+        """Merge into what is said about the session. Raises `SessionNotFoundError`."""
+        for _ in range(ATTEMPTS):
+            memory = require_memory(self.store, key)
+            settings = merge_settings(memory.session.settings, given.settings or {})
+            profile = Profile(
+                memory.profile.system if given.system is None else given.system,
+                {**memory.profile.metadata, **(given.metadata or {})},
+            )
+            session_input(list(profile.system), None, profile.metadata)
+            try:
+                return self._change(memory, given, settings, profile, if_match)
+            except GuardFailedError:
+                continue
+        raise CommitConflictError("other writers were faster; try again")
+
+    def list(
+        self, tenant: str, user_id: str | None, limit: int, position: str | None
+    ) -> Page[Session]:
+        """Sessions of a tenant, or of one of its users, newest first."""
+        return self.store.list_sessions(tenant, user_id, limit, position)
+
+    def ring(self, key: SessionKey) -> Session:
+        """Ask the compactor to look at a session, even if it does not compact by itself."""
+        session, _ = self.store.read_session(key, None)
+        if session is None or session.status is not SessionStatus.LIVE:
+            raise SessionNotFoundError("no such session")
+        self.doorbell.ring(key, self.new_id(), session.committed_through, forced=True)
+        return session
+
+    def _create(self, key: SessionKey, given: SessionInput, settings: Settings) -> None:
+        now = self.clock()
+        profile = Profile(given.system or (), given.metadata or {})
+        session = Session(
+            key=key,
+            epoch=self.new_id(),
+            created_at=now,
+            updated_at=now,
+            settings=settings,
+            user_id=given.user_id,
+            system_sha256=system_hash(profile.system),
+        )
+        self.store.write(Change(key=key, creates=session, profile=profile))
+
+    def _change(
+        self,
+        memory: WorkingMemory,
+        given: SessionInput,
+        settings: Settings,
+        profile: Profile,
+        if_match: int | None,
+    ) -> WorkingMemory:
+        session = memory.session
+        if session.status is not SessionStatus.LIVE:
+            raise SessionErasingError("the session is being erased; try again when that is done")
+        self._check_match(session.revision, if_match)
+        if session.user_id is not None and given.user_id not in (None, session.user_id):
+            raise UserMismatchError("the session belongs to another user_id, which is set once")
+        guards: dict[str, Any] = {"profile_rev": session.profile_rev}
+        if if_match is not None:
+            guards["revision"] = if_match
+        sets: dict[str, Any] = {
+            "settings": settings,
+            "user_id": session.user_id or given.user_id,
+            "system_sha256": system_hash(profile.system),
+            "profile_rev": session.profile_rev + 1,
+        }
+        if settings != session.settings:
+            sets["due_at"] = due_time(self.clock())
+        self.store.write(
+            Change(
+                key=session.key, epoch=session.epoch, guards=guards, sets=sets, profile=profile
+            )
+        )
+        if settings != session.settings and session.committed_through:
+            # Other limits may leave work to do that no commit will ring for.
+            ring_gently(self.doorbell, session.key, self.new_id(), session.committed_through)
+        return require_memory(self.store, session.key)
+
+    @staticmethod
+    def _check_match(revision: int | None, if_match: int | None) -> None:
+        if if_match is not None and if_match != revision:
+            raise StaleEtagError("the session has changed since that ETag; read it again")
