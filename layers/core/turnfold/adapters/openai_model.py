@@ -105,9 +105,10 @@ class OpenAIChat:
 
 
 def _reply_message(message: Mapping[str, Any], finish_reason: str) -> dict[str, Any]:
-    """The message without its nulls and empty lists; its members keep their order."""
-    reply = {name: value for name, value in message.items() if value not in (None, [], {})}
-    reply = {"role": "assistant", "content": message.get("content") or None} | reply
+    """The message without members that are null or empty, but for its content."""
+    reply = {"role": "assistant", "content": message.get("content") or None} | {
+        name: value for name, value in message.items() if value not in (None, "", [], {})
+    }
     calls = reply.get("tool_calls", [])
     if not (
         reply["role"] == "assistant"

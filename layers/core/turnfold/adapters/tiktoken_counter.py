@@ -38,9 +38,9 @@ CACHED_TEXTS = 4096
 """A context of the longest session, several times over, in well under a megabyte."""
 
 LONGEST_BLANK_RUN = 2**18
-"""tiktoken's pattern for o200k_base backtracks over blanks and panics at a million of them. A longer
-run is counted in pieces. The vocabularies hold runs of one kind of blank in powers of two up to 128,
-so pieces of this length cost exactly what the whole run would."""
+"""tiktoken's pattern for o200k_base backtracks over blanks and panics at a million of them. A
+longer run is counted in pieces. The vocabularies hold runs of one kind of blank in powers of two up
+to 128, so pieces of this length cost exactly what the whole run would."""
 
 # White_Space as in tiktoken's patterns; Python's own \s takes four control characters besides.
 _BLANK = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
