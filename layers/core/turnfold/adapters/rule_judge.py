@@ -20,9 +20,12 @@ _EDGE = 600
 _QUOTED_LINE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
 
 
-def _typed_parts(text: str) -> tuple[str, ...]:
+def _typed_sentences(text: str) -> list[str]:
     own = _QUOTED_LINE.sub("", without_blobs(text))
-    return (own,) if len(own) <= _TYPED_AT_MOST else (own[:_EDGE], own[-_EDGE:])
+    if len(own) <= _TYPED_AT_MOST:
+        return split_sentences(own)
+    # The sentence at each cut may be half of one.
+    return split_sentences(own[:_EDGE])[:-1] + split_sentences(own[-_EDGE:])[1:]
 
 
 class RuleJudge:
@@ -38,12 +41,9 @@ class RuleJudge:
         """
         found: dict[str, bool] = {}
         for text in user_texts:
-            # Cut parts of a pasted text begin or end inside a sentence; no pattern matches there
-            # but by its own beginning, so nothing half is taken from the front.
-            for part in _typed_parts(text):
-                for sentence in split_sentences(part):
-                    if self._is_worth_a_pin(sentence):
-                        found.setdefault(sentence, is_asked_to_be_kept(sentence))
+            for sentence in _typed_sentences(text):
+                if self._is_worth_a_pin(sentence):
+                    found.setdefault(sentence, is_asked_to_be_kept(sentence))
         best = sorted(found, key=lambda sentence: not found[sentence])[:MAX_PINS_OF_A_TURN]
         return tuple(sentence for sentence in found if sentence in best)
 

@@ -19,7 +19,7 @@ from turnfold.application.summary_writer import SummaryOrder, SummaryWriter, Wri
 from turnfold.domain.errors import GuardFailedError, ModelFailedError, StoreUnavailableError
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
-from turnfold.domain.pin_rules import PinEdit
+from turnfold.domain.pin_rules import edit_of
 from turnfold.domain.planner import Entry, Fold, FoldPins, JudgeTurns, Step, next_step
 from turnfold.domain.sessions import SessionKey, SessionStatus, SummaryRef, TurnRange
 from turnfold.domain.summaries import Summary
@@ -34,6 +34,10 @@ REFETCH_TURNS = 12
 REFETCH_TOKENS = 8000
 """A history summary is made anew from its original turns when they are few enough to fetch and read;
 else the summaries themselves are folded."""
+
+MAX_PIN_CHANGES = 45
+"""Pins that one write changes: each is two operations, and a transaction has 100. When turns hold
+more facts than that, fewer turns are judged at once."""
 
 STEP_SECONDS = 60.0
 """The longest that one step may take: two model calls with one retry each, and the writes."""
@@ -138,13 +142,17 @@ class CompactSession:
             run.model_down = True
             again = TurnRange(turns[0].number, turns[-1].number)
             edit = self.judge.judge_by_rule(turns, memory.pins, rev, measure.count)
+        if len(edit.changed) > MAX_PIN_CHANGES and len(turns) > 1:
+            half = replace(step, turns=turns[: len(turns) // 2])
+            self._judge_turns(memory, half, measure, run)
+            return
         self.store.write(judgement_change(session, turns, edit, rejudge=again))
 
     def _fold_pins(self, memory: WorkingMemory, step: FoldPins, measure: Measure) -> None:
         session = memory.session
         rev = session.pin_rev + 1
-        edit = self.judge.fold(session.key, step.pins, rev, measure.count)
-        edit = edit or PinEdit((), len(memory.pins))
+        changed = self.judge.fold(session.key, step.pins, rev, measure.count)
+        edit = edit_of(memory.pins, changed or ())
         self.store.write(pin_change(session, edit, sets={"pins_settled_rev": rev}))
 
     def _fold(self, memory: WorkingMemory, step: Fold, measure: Measure, run: "_Run") -> None:

@@ -76,10 +76,12 @@ class PinJudge:
         ]
         return apply_proposals(pins, proposals, (), turns, self._factory(rev, count))
 
-    def fold(self, key: SessionKey, pins: Sequence[Pin], rev: int, count: CountText) -> PinEdit | None:
-        """The pins folded into fewer; None if there is no model or it gave nothing usable.
+    def fold(
+        self, key: SessionKey, pins: Sequence[Pin], rev: int, count: CountText
+    ) -> tuple[Pin, ...] | None:
+        """The pins to write to fold these into fewer; None without a usable answer of a model.
 
-        Pins are never dropped to save tokens, so without a usable answer they stay as they are.
+        Pins are never dropped to save tokens, so then they stay as they are.
         """
         if self.answers is None:
             return None
@@ -145,7 +147,7 @@ class PinJudge:
 
     def _folded(
         self, facts: Sequence[FoldedFact], pins: Sequence[Pin], rev: int, count: CountText
-    ) -> PinEdit:
+    ) -> tuple[Pin, ...]:
         made = self._factory(rev, count)
         by_id = {pin.pin_id: pin for pin in pins}
         changed: list[Pin] = []
@@ -164,7 +166,7 @@ class PinJudge:
                 )
             )
             changed += [made.moved(pin, PinStatus.FOLDED) for pin in sources]
-        return PinEdit(tuple(changed), len(facts))
+        return tuple(changed)
 
     def _factory(self, rev: int, count: CountText) -> PinFactory:
         return PinFactory(now=self.clock(), rev=rev, new_id=self.new_id, count=count)

@@ -143,8 +143,10 @@ def context_view(memory: WorkingMemory, context: Context, measure: Measure) -> d
         "dropped_pins": list(context.dropped_pins),
         "elided": [
             {"turn": elided.turn, "message": part.message, "characters": part.characters}
-            for part in (elided.parts if elided else ())
-        ],
+            for part in elided.parts
+        ]
+        if elided
+        else [],
         "cache": {
             "stable_messages": context.stable_messages,
             "prefix_sha256": context.prefix_sha256,

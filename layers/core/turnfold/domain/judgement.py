@@ -20,6 +20,9 @@ MAX_FACTS_PER_TURN = 5
 MAX_FACT_CHARACTERS = 400
 """A fact is one short sentence. A longer text is dropped whole, since half a fact can be false."""
 
+MAX_RETRACTED = 20
+"""Pins retracted by one answer. An answer that would retract more is not trusted with the rest."""
+
 SPEAKERS = ("user", "assistant")
 
 
@@ -96,7 +99,7 @@ def parse_judgement(text: str, turns: Collection[int], pin_ids: Collection[str])
     Raises `RejectedAnswerError("schema")` if the answer is not JSON of the schema's shape.
     """
     answer = _object(_parsed(text))
-    retracted = _known(_texts(answer.get("retracted_pin_ids")), pin_ids)
+    retracted = _known(_texts(answer.get("retracted_pin_ids")), pin_ids)[:MAX_RETRACTED]
     facts: list[Fact] = []
     for item in _list(answer.get("facts")):
         fact = _fact(_object(item), pin_ids)

@@ -48,6 +48,17 @@ def check_room(active: int) -> None:
         raise InvalidPinError(f"a session has at most {MAX_PINS} active pins; remove some first")
 
 
+def edit_of(pins: Sequence[Pin], changed: Sequence[Pin]) -> PinEdit:
+    """The edit that writes `changed` over the active `pins`."""
+    active = {pin.pin_id for pin in pins}
+    for pin in changed:
+        if pin.status is PinStatus.ACTIVE:
+            active.add(pin.pin_id)
+        else:
+            active.discard(pin.pin_id)
+    return PinEdit(tuple(changed), len(active))
+
+
 class PinFactory:
     """Makes pins of one pin revision at one moment."""
 
@@ -150,7 +161,7 @@ def apply_proposals(
         pin = made.pin(proposal, PinStatus.ACTIVE, None)
         active[pin.pin_id] = pin
         changed.append(pin)
-    return PinEdit(tuple(changed), len(active))
+    return edit_of(pins, changed)
 
 
 def _held_back(proposal: ProposedPin, turn: Turn | None) -> str | None:

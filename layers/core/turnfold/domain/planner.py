@@ -40,6 +40,9 @@ MAX_FOLD_ENTRIES = 60
 MAX_FOLD_TOKENS = 24_000
 """Tokens folded at once, as source of one model call; a single longer turn is folded alone."""
 
+MAX_FOLD_PINS = 40
+"""Pins folded at once, the oldest first: each of them and what it becomes are operations too."""
+
 MAX_HISTORIES = 4
 """History summaries side by side, at most: more tiers than this are no finer to a reader."""
 
@@ -60,7 +63,7 @@ class JudgeTurns:
 
 @dataclass(frozen=True, slots=True)
 class FoldPins:
-    """Fold all active pins into fewer."""
+    """Fold these active pins into fewer."""
 
     pins: tuple[Pin, ...]
 
@@ -177,7 +180,7 @@ def _pin_step(memory: WorkingMemory) -> FoldPins | None:
         return None
     tokens = sum(pin.tokens for pin in memory.pins)
     if len(memory.pins) > settings.max_pin_count or tokens > settings.max_pin_tokens:
-        return FoldPins(memory.pins)
+        return FoldPins(memory.pins[:MAX_FOLD_PINS])
     return None
 
 

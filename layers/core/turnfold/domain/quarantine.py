@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-MAX_PIN_CHARACTERS = 400
+MAX_PROPOSED_CHARACTERS = 400
 """A longer text is not one fact."""
 
 # Longer texts are quarantined for their length; this much of them is searched for a graver reason.
@@ -28,11 +28,11 @@ _INSTRUCTIONS = re.compile(
     r"|(?:以前|上記|これまで|今まで|前|すべて|全て)の[^。！？\n]{0,6}?(?:指示|命令|ルール|プロンプト)[^。！？\n]{0,8}?(?:無視|忘れ)"
     r"|(?:이전|위의?|앞의|모든)[^.!?\n]{0,8}?(?:지시|명령|규칙|프롬프트)[^.!?\n]{0,10}?(?:무시|잊)"
     # Another role for the model.
-    r"|\byou(?:\s+are|['’]re)\s+now\s+(?:an?\b|the\b|in\b|acting\b|called\b|dan\b|free\b|no\s+longer\b|my\b|[A-Z])"
+    r"|\byou(?:\s+are|['’]re)\s+now\s+(?:an?\b|the\b|in\b|acting\b|called\b|dan\b|free\b|no\s+longer\b|my\b)"
     r"|\bfrom\s+now\s+on,?\s+(?:you\s+(?:are|act|will\s+(?:act|be|obey|ignore|pretend))|act|pretend|obey)\b"
     r"|(?:^|[.!?:,;\n][ \t]{0,8}|\b(?:you|please|must|should|will|now|want\s+you\s+to)\s+)(?:act|behave|respond)\s+as\s+(?:if|though|an?|the|my|dan)\b"
     r"|\b(?:pretend|role-?play)\s+(?:to\s+be|you(?:\s+are|['’]re)|as|that\s+you)\b"
-    r"|\b(?:developer|dan|jailbreak|god|debug)\s+mode\b|\bjailbr(?:eak|oken)\b|\bdo\s+anything\s+now\b"
+    r"|\b(?:dan|jailbreak|god)\s+mode\b|\bjailbr(?:eak|oken)\b|\bdo\s+anything\s+now\b"
     r"|\b(?:du\s+bist\s+(?:jetzt|ab\s+sofort|nun)|ab\s+(?:jetzt|sofort)\s+bist\s+du)\s+(?:ein|der|die|kein)"
     r"|\b(?:tu\s+es|vous\s+êtes)\s+(?:maintenant|désormais)\s+(?:une?|le|la)\b"
     r"|\bahora\s+eres\s+(?:una?|el|la)\b|\bagora\s+você\s+é\s+(?:uma?|o|a)\b|\bora\s+sei\s+(?:una?|il|la)\b"
@@ -111,7 +111,7 @@ def quarantine_reason(text: str) -> str | None:
     """Why the text must not be used as a pin: "secret", "instruction" or "too_long"; else None.
 
     A secret is a key, a token, a password or a payment card's number; an instruction tries to
-    overrule or recast the model or forges a role; too long is over `MAX_PIN_CHARACTERS`. The
+    overrule or recast the model or forges a role; too long is over `MAX_PROPOSED_CHARACTERS`. The
     first of them that holds is given. Wishes about the answers ("always answer in French") pass.
     """
     plain = _plain(text[:_SEARCHED])
@@ -119,4 +119,4 @@ def quarantine_reason(text: str) -> str | None:
         return "secret"
     if _INSTRUCTIONS.search(plain):
         return "instruction"
-    return "too_long" if len(text) > MAX_PIN_CHARACTERS else None
+    return "too_long" if len(text) > MAX_PROPOSED_CHARACTERS else None

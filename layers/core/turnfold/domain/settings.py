@@ -16,6 +16,8 @@ SCHEDULES = ("tiered", "whole")
 PIN_MODES = ("async", "sync", "off")
 MEMORY_ROLES = ("system", "developer", "user")
 
+MAX_MODEL_NAME = 200
+
 _BOUNDS = {
     "head_size": (1, 100),
     "tail_size": (1, 100),
@@ -62,9 +64,7 @@ class Settings:
             raise InvalidSettingsError("auto_compression must be true or false")
         if not set(self.strategies) <= set(STRATEGIES):
             raise InvalidSettingsError(f"strategies may hold {', '.join(STRATEGIES)}")
-        if self.model is not None and (
-            not isinstance(self.model, str) or not 1 <= len(self.model) <= 200
-        ):
+        if self.model is not None and not _is_name(self.model):
             raise InvalidSettingsError("model must be a name of 1 to 200 characters, or null")
 
     @property
@@ -75,6 +75,10 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """The settings as the contract shows them."""
         return asdict(self) | {"policy": dict(self.policy), "strategies": list(self.strategies)}
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 1 <= len(value) <= MAX_MODEL_NAME
 
 
 def merge_settings(base: Settings, changes: object) -> Settings:

@@ -1,0 +1,239 @@
+"""The composition root: the only place that knows which adapter stands behind which port.
+
+Everything is built when it is first needed, so a request pays only for what it uses: importing
+`openai` or loading the tokenizer's vocabulary takes longer than a commit.
+"""
+
+import os
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnfold.adapters.aws_clients import AwsClients
+from turnfold.adapters.dynamo_memory import DynamoMemoryStore
+from turnfold.adapters.s3_archive import S3Archive
+from turnfold.adapters.sqs_doorbell import SqsDoorbell
+from turnfold.adapters.tiktoken_counter import TiktokenCounter
+from turnfold.application.commit_turn import CommitTurn
+from turnfold.application.default_settings import default_settings
+from turnfold.application.pins_by_hand import Pins
+from turnfold.application.ports import Archive, Doorbell, KeyRing, MemoryStore
+from turnfold.application.prompts import PromptLibrary
+from turnfold.application.read_context import ReadContext
+from turnfold.application.read_transcript import Transcript
+from turnfold.application.read_turns import ReadTurns
+from turnfold.application.sessions import Sessions
+
+if TYPE_CHECKING:
+    from turnfold.adapters.openai_completions import OpenAICompletions
+    from turnfold.application.chat import Chat
+    from turnfold.application.compact_session import CompactSession
+    from turnfold.application.drain_batch import DrainBatch
+    from turnfold.application.judge_now import JudgeNow
+    from turnfold.application.judge_pins import PinJudge
+    from turnfold.application.summary_writer import PaidAnswers
+    from turnfold.application.sweep import Sweep
+
+DEFAULT_MODEL = "gpt-5-mini"
+DEFAULT_CHAT_MODEL = "gpt-5-mini"
+
+
+def utc_now() -> datetime:
+    """The time now."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """An id that sorts by time: milliseconds and randomness, as of UUID version 7."""
+    milliseconds = int(utc_now().timestamp() * 1000)
+    return f"{milliseconds:012x}{uuid.uuid4().hex[:20]}"
+
+
+class Turnfold:
+    """The service on AWS (or an emulator of it), configured by environment variables."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        """Read the configuration; nothing is connected yet."""
+        self._env = os.environ if environment is None else environment
+
+    @cached_property
+    def version(self) -> str:
+        """The running version."""
+        return self._env.get("TURNFOLD_VERSION", "0.1.0")
+
+    @cached_property
+    def _clients(self) -> AwsClients:
+        return AwsClients()
+
+    @cached_property
+    def archive(self) -> Archive:
+        """The transcript in S3."""
+        return S3Archive(self._clients.s3, self._env["TURNFOLD_BUCKET"])
+
+    @cached_property
+    def store(self) -> MemoryStore:
+        """Working memory in DynamoDB."""
+        table = self._env["TURNFOLD_TABLE"]
+        return DynamoMemoryStore(self._clients.dynamodb, table, self.archive, utc_now)
+
+    @cached_property
+    def doorbell(self) -> Doorbell:
+        """The FIFO queue."""
+        return SqsDoorbell(self._clients.sqs, self._env["TURNFOLD_QUEUE_URL"])
+
+    @cached_property
+    def keys(self) -> KeyRing | None:
+        """The API keys of a key file; None where an authorizer in front checks them."""
+        path = self._env.get("TURNFOLD_KEY_FILE")
+        if not path:
+            return None
+        from turnfold.adapters.key_file import KeyFile
+
+        return KeyFile(Path(path))
+
+    @cached_property
+    def counter(self) -> TiktokenCounter:
+        """The tokenizer, which loads its vocabulary at the first count."""
+        folder = self._env.get("TIKTOKEN_CACHE_DIR")
+        return TiktokenCounter(Path(folder) if folder else None)
+
+    @cached_property
+    def commit(self) -> CommitTurn:
+        """Committing a turn."""
+        return CommitTurn(
+            store=self.store,
+            archive=self.archive,
+            doorbell=self.doorbell,
+            clock=utc_now,
+            new_id=new_id,
+            defaults=default_settings(self._env),
+        )
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Sessions by hand."""
+        return Sessions(
+            store=self.store,
+            doorbell=self.doorbell,
+            clock=utc_now,
+            new_id=new_id,
+            defaults=default_settings(self._env),
+        )
+
+    @cached_property
+    def context(self) -> ReadContext:
+        """Contexts."""
+        return ReadContext(self.store, self.counter)
+
+    @cached_property
+    def pins(self) -> Pins:
+        """Pins by hand."""
+        return Pins(self.store, self.counter, utc_now, new_id)
+
+    @cached_property
+    def transcript(self) -> Transcript:
+        """The archived turns."""
+        return Transcript(self.archive)
+
+    @cached_property
+    def turns(self) -> ReadTurns:
+        """Turns and pages of them."""
+        return ReadTurns(self.store, self.transcript)
+
+    @cached_property
+    def chat(self) -> "Chat":
+        """Chat; without a key it says that no model is configured."""
+        from turnfold.application.chat import Chat
+
+        model = None
+        if self._has_model:
+            from turnfold.adapters.openai_model import OpenAIChat
+            from turnfold.adapters.openai_completions import API_SECONDS
+
+            name = self._env.get("TURNFOLD_CHAT_MODEL") or DEFAULT_CHAT_MODEL
+            model = OpenAIChat(self._completions(API_SECONDS), name)
+        return Chat(self.store, self.counter, model, self.commit)
+
+    @cached_property
+    def judge_now(self) -> "JudgeNow":
+        """Judging a turn in the request that committed it."""
+        from turnfold.adapters.openai_completions import API_SECONDS
+        from turnfold.application.judge_now import JudgeNow
+
+        return JudgeNow(self.store, self._judge(self._answers(API_SECONDS)), self.counter, utc_now)
+
+    @cached_property
+    def compact(self) -> "CompactSession":
+        """Compacting one session."""
+        from turnfold.adapters.extractive import ExtractiveSummariser
+        from turnfold.adapters.openai_completions import COMPACTOR_SECONDS
+        from turnfold.application.compact_session import CompactSession
+        from turnfold.application.summary_writer import SummaryWriter
+
+        answers = self._answers(COMPACTOR_SECONDS)
+        return CompactSession(
+            store=self.store,
+            transcript=self.transcript,
+            doorbell=self.doorbell,
+            writer=SummaryWriter(answers, self._prompts, ExtractiveSummariser(self.counter.count)),
+            judge=self._judge(answers),
+            counter=self.counter,
+            clock=utc_now,
+            new_id=new_id,
+        )
+
+    @cached_property
+    def drain(self) -> "DrainBatch":
+        """Draining a batch of doorbell messages."""
+        from turnfold.application.drain_batch import DrainBatch
+
+        return DrainBatch(self.compact)
+
+    @cached_property
+    def sweep(self) -> "Sweep":
+        """The sweep."""
+        from turnfold.application.sweep import Sweep
+
+        return Sweep(self.store, self.doorbell, utc_now, new_id)
+
+    @cached_property
+    def _prompts(self) -> PromptLibrary:
+        folder = self._env.get("TURNFOLD_PROMPTS")
+        return PromptLibrary(Path(folder) if folder else None)
+
+    @property
+    def _has_model(self) -> bool:
+        return bool(self._env.get("OPENAI_API_KEY") or self._env.get("TURNFOLD_MODEL_SECRET"))
+
+    def _answers(self, seconds: float) -> "PaidAnswers | None":
+        """The model that summarises and judges; None in the mode without a key."""
+        if not self._has_model:
+            return None
+        from turnfold.adapters.openai_model import OpenAIModel
+        from turnfold.application.summary_writer import PaidAnswers
+
+        name = self._env.get("TURNFOLD_MODEL") or DEFAULT_MODEL
+        return PaidAnswers(self.store, OpenAIModel(self._completions(seconds), name), utc_now)
+
+    def _judge(self, answers: "PaidAnswers | None") -> "PinJudge":
+        from turnfold.adapters.rule_judge import RuleJudge
+        from turnfold.application.judge_pins import PinJudge
+
+        return PinJudge(answers, self._prompts, RuleJudge(), utc_now, new_id)
+
+    def _completions(self, seconds: float) -> "OpenAICompletions":
+        from turnfold.adapters.openai_completions import OpenAICompletions
+
+        base_url = self._env.get("OPENAI_BASE_URL") or None
+        key = self._env.get("OPENAI_API_KEY")
+        if key:
+            return OpenAICompletions(lambda: key, base_url=base_url, seconds=seconds)
+        from turnfold.adapters.model_secret import ModelSecret
+
+        secret = ModelSecret(
+            self._env["TURNFOLD_MODEL_SECRET"], lambda: self._clients.secretsmanager
+        )
+        return OpenAICompletions(secret, base_url=base_url, seconds=seconds)
