@@ -1,4 +1,4 @@
-"""The whole service in this process: the real use cases on in-memory adapters and a model of the queue."""
+"""The whole service in this process: real use cases, in-memory adapters, a model of the queue."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Service:
         *,
         model: ScriptedModel | None = None,
         wrap: Callable[[str, Any], Any] = lambda _name, port: port,
-        **settings: Any,
+        **settings: Any,  # noqa: ANN401 - any setting
     ) -> None:
         """`wrap` may put something between the use cases and a port ("store", "archive", ...)."""
         self.clock = ManualClock(START)
@@ -154,9 +154,7 @@ class Service:
         self.commit_turn = CommitTurn(
             self.store, self.archive, self.doorbell, self.clock, self.new_id, self.defaults
         )
-        self.sessions = Sessions(
-            self.store, self.doorbell, self.clock, self.new_id, self.defaults
-        )
+        self.sessions = Sessions(self.store, self.doorbell, self.clock, self.new_id, self.defaults)
         self.pins = Pins(self.store, self.counter, self.clock, self.new_id)
         self.context = ReadContext(self.store, self.counter)
         self.turns = ReadTurns(self.store, self.transcript)
@@ -183,7 +181,7 @@ class Service:
         messages: Sequence[Any],
         key: SessionKey = KEY,
         idempotency_key: str | None = None,
-        **members: Any,
+        **members: Any,  # noqa: ANN401 - any member
     ) -> Answer:
         """Commit a turn as the API does, without judging."""
         name = idempotency_key or f"made-{next(self._keys)}"
@@ -237,6 +235,4 @@ def _knock(message: ReceivedMessage) -> Knock:
         ring = parse_doorbell(message.body)
     except TurnfoldError:
         return Knock(message.message_id, None, None, message.receive_count)
-    return Knock(
-        message.message_id, ring.key, Ring(ring.turn, ring.forced), message.receive_count
-    )
+    return Knock(message.message_id, ring.key, Ring(ring.turn, ring.forced), message.receive_count)

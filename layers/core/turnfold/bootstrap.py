@@ -150,8 +150,8 @@ class Turnfold:
 
         model = None
         if self._has_model:
-            from turnfold.adapters.openai_model import OpenAIChat
             from turnfold.adapters.openai_completions import API_SECONDS
+            from turnfold.adapters.openai_model import OpenAIChat
 
             name = self._env.get("TURNFOLD_CHAT_MODEL") or DEFAULT_CHAT_MODEL
             model = OpenAIChat(self._completions(API_SECONDS), name)

@@ -28,7 +28,7 @@ logger = logging.getLogger("turnfold")
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What the user says, and how the model is asked. Tokens count for the answer and the context."""
+    """What the user says, and how the model is asked; limits in tokens of answer and context."""
 
     messages: Sequence[Message]
     model: str | None = None
@@ -108,7 +108,9 @@ class Chat:
                 "chat not committed",
                 extra={"code": "CHAT_NOT_COMMITTED", "error": type(error).__name__},
             )
-            return ChatAnswer(Answer(200, body | {"turn": None, "watermark": None}), committed=False)
+            return ChatAnswer(
+                Answer(200, body | {"turn": None, "watermark": None}), committed=False
+            )
         return ChatAnswer(answer)
 
     def _context(self, key: SessionKey, asked: ChatRequest) -> tuple[Message, ...]:

@@ -1,9 +1,9 @@
 """Committing a turn: the only way into a session's memory.
 
 Four calls, flat in the session's length: read the session and the idempotency record, put the
-transcript's record, write all of the turn in one transaction, ring the doorbell. The record goes first,
-so a committed turn is always archived; a process that dies in between leaves a record that the hash
-chain does not name. No model is called here and no tokenizer is loaded.
+transcript's record, write all of the turn in one transaction, ring the doorbell. The record goes
+first, so a committed turn is always archived; a process that dies in between leaves a record that
+the hash chain does not name. No model is called here and no tokenizer is loaded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ class TurnToCommit:
         size = len(canonical(list(self.messages))) + len(canonical(self.metadata))
         if size > MAX_TURN_BYTES:
             raise TurnTooLargeError(
-                f"messages and metadata of a turn may have {MAX_TURN_BYTES} bytes, these have {size}"
+                f"messages and metadata of a turn may have {MAX_TURN_BYTES} bytes, not {size}"
             )
         if len(canonical(list(split_leading(self.messages)[0]))) > MAX_PROFILE_BYTES // 2:
             raise TurnTooLargeError(
@@ -161,7 +161,7 @@ class CommitTurn:
             return replace(after, due_at=due_time(turn.committed_at), sweeps=0)
         return after
 
-    def _change(  # noqa: PLR0913 - all of it belongs to one write
+    def _change(
         self,
         session: Session | None,
         before: Session,

@@ -1,8 +1,8 @@
 """Compacting one session: read, plan, do one step, and again until there is nothing to do.
 
 The doorbell's message carries no work. What is pending is read from the store each time, so a lost,
-repeated or reordered message does no harm; two compactors of one session are told apart by the guards
-on the watermarks and revisions, and the slower one reads again.
+repeated or reordered message does no harm; two compactors of one session are told apart by the
+guards on the watermarks and revisions, and the slower one reads again.
 """
 
 import logging
@@ -28,12 +28,12 @@ from turnfold.domain.turns import Turn
 logger = logging.getLogger("turnfold")
 
 MAX_CONFLICTS = 20
-"""Lost guards in one run; more than that means that something is wrong, and the bell rings again."""
+"""Lost guards in one run; more mean that something is wrong, and the bell rings again."""
 
 REFETCH_TURNS = 12
 REFETCH_TOKENS = 8000
-"""A history summary is made anew from its original turns when they are few enough to fetch and read;
-else the summaries themselves are folded."""
+"""A history summary is made anew from its original turns when they are few enough to fetch and
+read; else the summaries themselves are folded."""
 
 MAX_PIN_CHANGES = 45
 """Pins that one write changes: each is two operations, and a transaction has 100. When turns hold
@@ -45,7 +45,7 @@ STEP_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """What a doorbell message says: the newest turn when it was rung, and whether to compact anyway."""
+    """What a doorbell message says: the newest turn then, and whether to compact anyway."""
 
     turn: int
     forced: bool = False

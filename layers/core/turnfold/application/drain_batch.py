@@ -44,8 +44,8 @@ class DrainBatch:
         """The messages that have to come again, in order; all others are done.
 
         A session is looked at once for all its messages. If that fails, all its messages come again
-        and other sessions are not touched by it. A message that cannot be read fails by itself, until
-        the queue puts it aside.
+        and other sessions are not touched by it. A message that cannot be read fails by itself,
+        until the queue puts it aside.
         """
         failed: list[FailedKnock] = []
         rings: dict[SessionKey, Ring] = {}
@@ -67,9 +67,7 @@ class DrainBatch:
         order = {knock.message_id: at for at, knock in enumerate(knocks)}
         return tuple(sorted(failed, key=lambda one: order[one.message_id]))
 
-    def _compact(
-        self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float]
-    ) -> bool:
+    def _compact(self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float]) -> bool:
         try:
             outcome = self.compact(key, ring, seconds_left)
         except StoreError as error:

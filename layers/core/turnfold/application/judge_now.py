@@ -21,8 +21,8 @@ ATTEMPTS = 3
 class JudgeNow:
     """Judges what is unjudged of a session, at once.
 
-    The turn is committed already. When the model or a store fails, judging is left to the compactor,
-    and the answer says so with `pins_pending`.
+    The turn is committed already. When the model or a store fails, judging is left to the
+    compactor, and the answer says so with `pins_pending`.
     """
 
     store: MemoryStore
@@ -53,9 +53,7 @@ class JudgeNow:
         step = next_step(memory, measure)
         if not isinstance(step, JudgeTurns):
             return {**body, "pins": []}
-        edit = self.judge.judge(
-            key, step.turns, memory.pins, session.pin_rev + 1, measure.count
-        )
+        edit = self.judge.judge(key, step.turns, memory.pins, session.pin_rev + 1, measure.count)
         after = replace(session, judged_through=step.turns[-1].number)
         pending = pending_turns(replace(memory, session=after), measure)
         judged = {

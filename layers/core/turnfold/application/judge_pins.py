@@ -28,14 +28,14 @@ from turnfold.domain.turns import Turn
 logger = logging.getLogger("turnfold")
 
 JUDGEMENT_TOKENS = 300
-"""Answer tokens for one judged turn: five short facts as JSON. The whole answer has at least 1,000."""
+"""Answer tokens for one judged turn: five short facts as JSON."""
 
 LEAST_JUDGEMENT_TOKENS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class PinJudge:
-    """Decides what of a turn is pinned. Without a model the rules quote what a user stated plainly."""
+    """Decides what of a turn is pinned. Without a model, rules quote what a user stated plainly."""
 
     answers: PaidAnswers | None
     prompts: PromptLibrary
@@ -86,7 +86,10 @@ class PinJudge:
         if self.answers is None:
             return None
         ids = [pin.pin_id for pin in pins]
-        for prompt in (self.prompts.get("pin_aggregation"), self.prompts.stricter("pin_aggregation")):
+        for prompt in (
+            self.prompts.get("pin_aggregation"),
+            self.prompts.stricter("pin_aggregation"),
+        ):
             request = ModelRequest(
                 purpose="pin_aggregation",
                 instruction=prompt.text,

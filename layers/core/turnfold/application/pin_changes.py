@@ -43,7 +43,5 @@ def judgement_change(
     if rejudge:
         first = min(rejudge.from_turn, session.rejudge.from_turn if session.rejudge else 1 << 62)
         sets["rejudge"] = TurnRange(first, rejudge.to_turn)
-    change = pin_change(
-        session, edit, sets=sets, guards={"judged_through": session.judged_through}
-    )
+    change = pin_change(session, edit, sets=sets, guards={"judged_through": session.judged_through})
     return replace(change, amends=amends)

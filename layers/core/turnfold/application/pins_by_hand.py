@@ -93,7 +93,8 @@ class Pins:
     def add(self, key: SessionKey, given: PinInput, request: IdempotentRequest) -> Answer:
         """Pin a fact (201). One that it `replaces` is invalidated.
 
-        Raises `PinNotFoundError` for an unknown `replaces`, `InvalidPinError` when there are too many.
+        Raises `PinNotFoundError` for an unknown `replaces`, `InvalidPinError` when there are too
+        many.
         """
         if given.text is None:
             raise InvalidPinError("text is needed")

@@ -21,7 +21,7 @@ type NewId = Callable[[], str]
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyRecord:
-    """What a request with an Idempotency-Key was answered. `key_hash` covers tenant, route and key."""
+    """What a request with an Idempotency-Key was answered. `key_hash` covers route and key."""
 
     key_hash: str
     request_hash: str
@@ -37,11 +37,11 @@ class Change:
     It happens completely or not at all. Either `creates` is given (then there must be no session of
     that key, live or erasing), or the session must be live, have the `epoch`, and have exactly the
     values of `guards`; then its fields named in `sets` get new values and `revision` grows by one.
-    `guards` and `sets` name fields of `Session`. `amends` replaces an idempotency record. A `Turn` and an `IdempotencyRecord` that are put
-    must not exist yet (an expired idempotency record counts as absent); other items are replaced.
-    A pin that is not active is kept, but apart from working memory (putting it removes the active
-    item of the same id). `removes_pins` deletes pins of any status. A change that is not `visible` is
-    bookkeeping: `revision` stays.
+    `guards` and `sets` name fields of `Session`. `amends` replaces an idempotency record. A `Turn`
+    and an `IdempotencyRecord` that are put must not exist yet (an expired idempotency record counts
+    as absent); other items are replaced. A pin that is not active is kept, but apart from working
+    memory (putting it removes the active item of the same id). `removes_pins` deletes pins of any
+    status. A change that is not `visible` is bookkeeping: `revision` stays.
 
     Raises (by `MemoryStore.write`) `GuardFailedError` naming the failed parts: "session" (missing,
     erasing, another epoch, or a guard), "idempotency", "turn".
@@ -89,7 +89,7 @@ class ModelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One question to the model: an instruction and fenced data, with a cap on the answer in tokens.
+    """One question to the model: an instruction and fenced data; caps are tokens.
 
     `schema` asks for strict JSON of that JSON schema. `purpose` names the step for logs.
     """

@@ -19,7 +19,7 @@ from turnfold.domain.transcript import canonical
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """What a context is asked for: its budget in tokens, whose tokens, and what will be appended."""
+    """What a context is asked for: its budget, whose tokens those are, and what is appended."""
 
     max_tokens: int | None = None
     model: str | None = None
@@ -57,9 +57,7 @@ class ReadContext:
         Raises `BudgetTooSmallError`, or `ContextTooLargeError` when it does not fit an answer.
         """
         measure = self.measure(memory, request.model)
-        context = assemble(
-            memory, measure, budget=request.max_tokens, incoming=request.incoming
-        )
+        context = assemble(memory, measure, budget=request.max_tokens, incoming=request.incoming)
         view = context_view(memory, context, measure)
         size = len(canonical(view))
         if size > MAX_CONTEXT_BYTES:

@@ -20,8 +20,8 @@ PARALLEL_READS = 8
 class Transcript:
     """The archived turns of sessions, rivals resolved.
 
-    A commit that lost its race leaves a record of the same number. Each record names the hash of the
-    one before it, and the session that of its newest, so the chain tells which record counts.
+    A commit that lost its race leaves a record of the same number. Each record names the hash of
+    the one before it, and the session that of its newest, so the chain tells which record counts.
     """
 
     archive: Archive
@@ -77,5 +77,7 @@ class Transcript:
         if None in records:
             raise StoreUnavailableError("a record of the transcript is missing")
         return {
-            name: read_record(raw) for name, raw in zip(names, records, strict=True) if raw is not None
+            name: read_record(raw)
+            for name, raw in zip(names, records, strict=True)
+            if raw is not None
         }

@@ -28,9 +28,7 @@ class ReadTurns:
             raise TurnNotFoundError(f"the session has turns 1 to {session.committed_through}")
         return self.store.get_turn(key, number) or self.transcript.turns(session, number, number)[0]
 
-    def page(
-        self, key: SessionKey, from_turn: int, to_turn: int | None, limit: int
-    ) -> Page[Turn]:
+    def page(self, key: SessionKey, from_turn: int, to_turn: int | None, limit: int) -> Page[Turn]:
         """Turns of a range, both inclusive, at most `limit` of them.
 
         The next position is a turn number; a page may be cut short by its size.

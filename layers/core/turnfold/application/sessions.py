@@ -1,7 +1,7 @@
 """Making, changing, reading and listing sessions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from turnfold.application.commit_turn import due_time, system_hash
@@ -186,9 +186,7 @@ class Sessions:
         if settings != session.settings:
             sets["due_at"] = due_time(self.clock())
         self.store.write(
-            Change(
-                key=session.key, epoch=session.epoch, guards=guards, sets=sets, profile=profile
-            )
+            Change(key=session.key, epoch=session.epoch, guards=guards, sets=sets, profile=profile)
         )
         if settings != session.settings and session.committed_through:
             # Other limits may leave work to do that no commit will ring for.

@@ -34,8 +34,9 @@ EXTRACTIVE = "extractive"
 """The name of the deterministic summariser, where a model's name would stand."""
 
 HEAD_ROOM = 2
-"""The model is asked for a summary within its cap, but may write this many times as much before it is
-cut off: a cut answer is worth nothing, one that is a little long is rejected and asked for again."""
+"""The model is asked for a summary within its cap, but may write this many times as much before it
+is cut off: a cut answer is worth nothing, one that is a little long is rejected and asked for
+again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ class PaidAnswers:
     ) -> Result:
         """What `accept` makes of the answer; an accepted answer is never paid for twice.
 
-        Raises `ModelFailedError`, or the `RejectedAnswerError` of `accept`; a rejected answer is not
-        kept, since it would be rejected again.
+        Raises `ModelFailedError`, or the `RejectedAnswerError` of `accept`; a rejected answer is
+        not kept, since it would be rejected again.
         """
         step_id = sha256_of(
             [
@@ -118,8 +119,8 @@ class SummaryWriter:
     ) -> WrittenSummary:
         """A summary of the order's entries that is valid and shorter than what it replaces.
 
-        The model is asked once, and once more with a stricter request if the answer was rejected; not
-        at all with `model_down`.
+        The model is asked once, and once more with a stricter request if the answer was rejected;
+        not at all with `model_down`.
         """
         source = SummarySource(
             text=source_text(order.entries),
@@ -144,7 +145,7 @@ class SummaryWriter:
                     break
         return self._extracted(order, source, count, model_failed=failed)
 
-    def _asked(  # noqa: PLR0913 - the parts of one question
+    def _asked(
         self,
         answers: PaidAnswers,
         key: SessionKey,

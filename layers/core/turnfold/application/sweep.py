@@ -61,7 +61,7 @@ class Sweep:
                 return True
             if session.status is not SessionStatus.LIVE:
                 return True
-            pause = min(SWEEP_GRACE_SECONDS * 2**min(session.sweeps, 20), MAX_PAUSE_SECONDS)
+            pause = min(SWEEP_GRACE_SECONDS * 2 ** min(session.sweeps, 20), MAX_PAUSE_SECONDS)
             self.store.write(
                 Change(
                     key=key,

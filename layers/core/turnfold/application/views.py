@@ -41,7 +41,7 @@ def listed_session_view(session: Session) -> dict[str, Any]:
 
 
 def session_view(memory: WorkingMemory, measure: Measure) -> dict[str, Any]:
-    """A session with its settings and watermark. `tokens` are estimates by region, never too low."""
+    """A session with settings and watermark. `tokens` are bounds by region, never too low."""
     session = memory.session
     return listed_session_view(session) | {
         "metadata": dict(memory.profile.metadata),

@@ -1,7 +1,7 @@
 """Parsing and cleaning JSON at the border, so that everything inside can be stored and sent.
 
-Lone surrogates cannot be encoded as UTF-8 and NUL cuts texts in other people's software: both become
-U+FFFD, in keys and values alike. NaN, infinities and nesting over `MAX_NESTING` are refused.
+Lone surrogates cannot be encoded as UTF-8 and NUL cuts texts in other people's software: both
+become U+FFFD, in keys and values alike. NaN, infinities and nesting over `MAX_NESTING` are refused.
 """
 
 import json

@@ -1,9 +1,9 @@
 """Assembling a context: the messages for the model, within a budget (design, section 8).
 
-Order: system messages, head, memory (pins, then summaries, oldest first), raw middle, recalled turns,
-tail, and the messages about to be sent. Within a budget, system messages, the messages about to be
-sent and the newest turn are kept first; then pins, tail, head, the newest summaries, the raw middle
-from new to old, and recall. What did not fit is listed.
+Order: system messages, head, memory (pins, then summaries, oldest first), raw middle, recalled
+turns, tail, and the messages about to be sent. Within a budget, system messages, the messages about
+to be sent and the newest turn are kept first; then pins, tail, head, the newest summaries, the raw
+middle from new to old, and recall. What did not fit is listed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -66,7 +66,7 @@ class Context:
 
 @dataclass(slots=True)
 class _Choice:
-    """What is in the context so far. Turns and summaries are kept by their place in working memory."""
+    """What is in the context so far, by its place in working memory."""
 
     head: list[Turn] = field(default_factory=list)
     pins: list[Pin] = field(default_factory=list)
@@ -175,7 +175,10 @@ class _Assembly:
             pins.pop(0)
 
     def _recost(
-        self, *, replace_pins: list[Pin] | None = None, replace_summaries: list[Summary] | None = None
+        self,
+        *,
+        replace_pins: list[Pin] | None = None,
+        replace_summaries: list[Summary] | None = None,
     ) -> bool:
         """Take other pins or summaries into the memory message, if that fits."""
         pins = self.chosen.pins if replace_pins is None else replace_pins
@@ -221,7 +224,9 @@ class _Assembly:
         messages = (*stable, *self._all(chosen.raw), *self._all(chosen.tail), *self.incoming)
         tokens = self._tokens(messages)
         if tokens.budget is not None and tokens.total > tokens.budget:
-            raise AssertionError("the assembly broke its budget")  # a fault of ours, never the caller's
+            raise AssertionError(
+                "the assembly broke its budget"
+            )  # a fault of ours, never the caller's
         return Context(
             messages=messages,
             system=self.system,
@@ -231,9 +236,7 @@ class _Assembly:
             tail=tuple(chosen.tail),
             tokens=tokens,
             dropped=self._dropped(),
-            dropped_pins=tuple(
-                pin.pin_id for pin in self.memory.pins if pin not in chosen.pins
-            ),
+            dropped_pins=tuple(pin.pin_id for pin in self.memory.pins if pin not in chosen.pins),
             elided=self.elided,
             stable_messages=len(stable),
             prefix_sha256=sha256_of(stable),
@@ -285,8 +288,7 @@ def assemble(
     """The context of a working memory, of at most `budget` tokens if a budget is given.
 
     `incoming` are messages about to be sent; they come last and are always kept. `system` stands in
-    for the session's own system messages. Raises
-    `BudgetTooSmallError` if system messages, incoming messages and the newest turn, shortened as far
-    as it may be, do not fit.
+    for the session's own system messages. Raises `BudgetTooSmallError` if system messages, incoming
+    messages and the newest turn, shortened as far as it may be, do not fit.
     """
     return _Assembly(memory, measure, budget, incoming, system).run()

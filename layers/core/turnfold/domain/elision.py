@@ -29,8 +29,8 @@ def elide(
     """The messages cut to at most `max_tokens`, and what was cut; None if that cannot be done.
 
     The longest texts lose most: all texts over a common length are cut to it in the middle, with a
-    marker that names the turn to fetch. Tool arguments are cut only when texts alone do not do; they
-    stay valid JSON.
+    marker that names the turn to fetch. Tool arguments are cut only when texts alone do not do;
+    they stay valid JSON.
     """
     for with_arguments in (False, True):
         lengths = _lengths(messages, with_arguments=with_arguments)
@@ -53,7 +53,9 @@ def _lengths(messages: Sequence[Message], *, with_arguments: bool) -> list[int]:
     lengths = []
     for message in messages:
         content = message.get("content")
-        parts = [content] if isinstance(content, str) else [one.get("text") for one in content or ()]
+        parts = (
+            [content] if isinstance(content, str) else [one.get("text") for one in content or ()]
+        )
         lengths += [len(text) for text in parts if isinstance(text, str)]
         if with_arguments:
             lengths += [len(call_name_and_input(call)[1]) for call in tool_calls(message)]
@@ -109,7 +111,7 @@ def _cut_call(call: Any, cut: Any, keep: int) -> dict[str, Any]:  # noqa: ANN401
 
 
 def cut_middle(text: str, turn: int, keep: int) -> tuple[str, int]:
-    """The text with all but about `keep` characters left out in the middle, and how many those are."""
+    """The text but for about `keep` characters, left out in the middle, and how many are lost."""
     if len(text) <= keep:
         return text, 0
     start = text[: (keep + 1) // 2]

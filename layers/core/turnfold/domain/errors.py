@@ -155,7 +155,7 @@ class ModelError(TurnfoldError):
 
 
 class ModelFailedError(ModelError):
-    """The model gave no usable answer. `status` is the upstream's HTTP status where there was one."""
+    """The model gave no usable answer. `status` is the upstream's HTTP status, if any."""
 
     def __init__(self, reason: str, status: int | None = None) -> None:
         """Keep a reason without any text of the conversation."""

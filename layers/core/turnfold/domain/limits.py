@@ -1,4 +1,4 @@
-"""The limits of the service, each with its reason. Emulators enforce none of them, so our code does."""
+"""The limits of the service, each with its reason. Emulators enforce none, so our code does."""
 
 MAX_TURN_BYTES = 1024 * 1024
 """Serialised messages of one turn. API Gateway takes 10 MB, but a context has to be answered within
@@ -11,7 +11,7 @@ MAX_NESTING = 32
 """Levels of nested JSON; DynamoDB refuses more, and deep values break naive clients."""
 
 MAX_ID_CHARACTERS = 256
-"""Session and user ids (api.md). 256 characters of four bytes, hex-escaped, still fit a 2 KB key."""
+"""Session and user ids (api.md). 256 characters of four bytes still fit a key of 2 KB."""
 
 MAX_INLINE_TURN_BYTES = 64 * 1024
 """A turn above this stays out of the table and is read from the transcript: an item may have 400"

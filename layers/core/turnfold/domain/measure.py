@@ -26,8 +26,8 @@ class Measure:
     def exceeds(self, turns: Iterable[Turn], limit: int) -> bool:
         """Whether the turns together cost strictly more than `limit` tokens.
 
-        A byte is never less than a token, so when the bytes fit nothing is counted, and no tokenizer
-        is loaded.
+        A byte is never less than a token, so when the bytes fit nothing is counted, and no
+        tokenizer is loaded.
         """
         turns = tuple(turns)
         if sum(turn.byte_bound for turn in turns) <= limit:

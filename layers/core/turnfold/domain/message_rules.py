@@ -19,6 +19,7 @@ type Fault = tuple[str, str]
 """Where, and what to change."""
 
 _MAX_NAME = 256
+_SHOWN_IDS = 5
 
 
 def check_messages(value: object, *, path: str = "messages") -> tuple[Message, ...]:
@@ -55,7 +56,7 @@ def _message_faults(message: object, loc: str) -> Iterator[Fault]:
         yield f"{loc}.name", f"must be a text of 1 to {_MAX_NAME} characters"
     if name == MEMORY_NAME:
         yield f"{loc}.name", "marks memory that this service made; leave such messages out"
-    yield from _content_faults(role, message.get("content"), message, loc)
+    yield from _content_faults(role, message.get("content"), loc)
     if role == "assistant":
         yield from _assistant_faults(message, loc)
     elif message.get("tool_calls"):
@@ -66,7 +67,7 @@ def _message_faults(message: object, loc: str) -> Iterator[Fault]:
             yield f"{loc}.tool_call_id", "must name the call that this message answers"
 
 
-def _content_faults(role: str, content: object, message: Message, loc: str) -> Iterator[Fault]:
+def _content_faults(role: str, content: object, loc: str) -> Iterator[Fault]:
     where = f"{loc}.content"
     if content is None:
         if role != "assistant":
@@ -141,8 +142,8 @@ def check_exchanges(
 ) -> tuple[str, ...]:
     """The ids of the tool calls that are still unanswered at the end.
 
-    Raises `InvalidMessagesError` if a tool message answers no open call, and `IncompleteTurnError` if
-    another message comes before all calls are answered.
+    Raises `InvalidMessagesError` if a tool message answers no open call, and `IncompleteTurnError`
+    if another message comes before all calls are answered.
     """
     open_ids: list[str] = []
     for at, message in enumerate(conversation, start=offset):
@@ -199,5 +200,6 @@ def check_order(messages: Sequence[Message]) -> None:
 
 def _listed(ids: Sequence[str]) -> str:
     """Tool call ids, short; they are the caller's own words, so only what they can be told by."""
-    shown = ", ".join(repr(one[:64]) for one in ids[:5])
-    return shown if len(ids) <= 5 else f"{shown} and {len(ids) - 5} more"
+    shown = ", ".join(repr(one[:64]) for one in ids[:_SHOWN_IDS])
+    more = len(ids) - _SHOWN_IDS
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -139,15 +139,17 @@ def apply_proposals(
     """What a judgement changes among the active pins.
 
     A fact that is known already changes nothing. A correction invalidates the pin that it names and
-    is added itself. Instructions, secrets, over-long texts, what the user neither said nor confirmed
-    and what only a tool said are kept as quarantined, out of every context.
+    is added itself. Instructions, secrets, over-long texts, what the user neither said nor
+    confirmed and what only a tool said are kept as quarantined, out of every context.
     """
     active = {pin.pin_id: pin for pin in pins}
     changed: list[Pin] = []
     by_number = {turn.number: turn for turn in turns}
-    for pin_id in retracted:
-        if pin_id in active:
-            changed.append(made.moved(active.pop(pin_id), PinStatus.INVALIDATED))
+    changed += [
+        made.moved(active.pop(pin_id), PinStatus.INVALIDATED)
+        for pin_id in dict.fromkeys(retracted)
+        if pin_id in active
+    ]
     for proposal in proposals:
         if any(_same_fact(pin.text, proposal.text) for pin in active.values()):
             continue
@@ -203,4 +205,3 @@ def _same_fact(one: str, other: str) -> bool:
 
 def _folded(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
-

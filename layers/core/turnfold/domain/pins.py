@@ -26,8 +26,8 @@ class Trust(StrEnum):
 class Pin:
     """One pinned fact with its provenance.
 
-    `rev` is the session's pin revision that wrote it: a reader that knows an older revision has read
-    a mixture and reads again. `reason` says why a quarantined pin was held back.
+    `rev` is the session's pin revision that wrote it: a reader that knows an older revision has
+    read a mixture and reads again. `reason` says why a quarantined pin was held back.
     """
 
     pin_id: str

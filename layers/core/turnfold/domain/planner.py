@@ -1,20 +1,21 @@
 """The planner: which piece of background work a session needs next (design, section 6).
 
-A pure function of working memory and settings. "Over" a limit means strictly more. The window's size
-counts messages: a raw turn counts its messages, a summary counts one.
+A pure function of working memory and settings. "Over" a limit means strictly more. The window's
+size counts messages: a raw turn counts its messages, a summary counts one.
 
-The order of work is: judge turns for pins, fold pins, summarise long turns, fold the window. No turn
-is summarised before it was judged.
+The order of work is: judge turns for pins, fold pins, summarise long turns, fold the window. No
+turn is summarised before it was judged.
 
 Schedule `whole` is mm-memory's own: every long turn becomes a round summary, and when the window is
 over a limit all of it becomes one history summary.
 
-Schedule `tiered` keeps older history coarser and newer history finer. When the window is over a limit,
-its oldest fresh entries (raw turns and round summaries) become a history summary, down to a low-water
-mark of half the limits. At most `max_histories` history summaries stand side by side: then the newest
-of them takes up the fresh entries, until it would cover as many turns as the one before it; then these
-two become one. So each turn is folded again about as often as the logarithm of the session's length,
-one model call serves several turns, and a long turn that is folded anyway gets no summary of its own.
+Schedule `tiered` keeps older history coarser and newer history finer. When the window is over a
+limit, its oldest fresh entries (raw turns and round summaries) become a history summary, down to a
+low-water mark of half the limits. At most `max_histories` history summaries stand side by side:
+then the newest of them takes up the fresh entries, until it would cover as many turns as the one
+before it; then these two become one. So each turn is folded again about as often as the logarithm
+of the session's length, one model call serves several turns, and a long turn that is folded anyway
+gets no summary of its own.
 """
 
 from collections.abc import Sequence
@@ -137,9 +138,9 @@ def next_step(
 ) -> Step | None:
     """The next piece of work, or None if there is nothing to do.
 
-    With `quiet` false more turns are known to come: then work waits until a full batch has piled up,
-    so that a burst of commits costs few model calls. `forced` compacts though `auto_compression` is
-    off.
+    With `quiet` false more turns are known to come: then work waits until a full batch has piled
+    up, so that a burst of commits costs few model calls. `forced` compacts though
+    `auto_compression` is off.
     """
     waiting = unjudged(memory)
     window = split_regions(memory).window

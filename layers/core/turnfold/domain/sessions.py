@@ -64,9 +64,9 @@ class TurnRange:
 class Session:
     """The counters and watermarks of one session; one small item, read and written by every commit.
 
-    `epoch` tells a session from an earlier one of the same id that was erased. `revision` grows with
-    every change that a reader could see. `manifest` lists the live summaries in order; together with
-    the watermarks it says which items a complete read must hold.
+    `epoch` tells a session from an earlier one of the same id that was erased. `revision` grows
+    with every change that a reader could see. `manifest` lists the live summaries in order;
+    together with the watermarks it says which items a complete read must hold.
     """
 
     key: SessionKey

@@ -19,8 +19,8 @@ class Summary:
     """One window entry that replaced turns `from_turn` to `to_turn`, both inclusive.
 
     `level` is 1 for a round summary and one more than its highest source for a history summary.
-    `tokens` counts `text` by the session's encoding. `source_tokens` is what the original turns cost.
-    `degraded` summaries were made without a model and are redone when one is back.
+    `tokens` counts `text` by the session's encoding. `source_tokens` is what the original turns
+    cost. `degraded` summaries were made without a model and are redone when one is back.
     """
 
     from_turn: int

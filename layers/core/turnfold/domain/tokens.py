@@ -58,7 +58,7 @@ def count_messages(messages: Iterable[Message], count: CountText) -> int:
 
 
 def byte_bound(messages: Iterable[Message]) -> int:
-    """An upper bound of `count_messages` that needs no tokenizer: a byte is never less than a token."""
+    """An upper bound of `count_messages` without a tokenizer: a byte is never less than a token."""
     return count_messages(messages, lambda text: len(text.encode()))
 
 

@@ -1,7 +1,7 @@
 """The transcript's records: one for each turn, canonical, chained by hash.
 
-A record is canonical JSON (sorted keys, no spaces, UTF-8). Its `sha256` is that of the record without
-the member `sha256`; `prev_sha256` is the hash of the record before, or 64 zeros (api.md,
+A record is canonical JSON (sorted keys, no spaces, UTF-8). Its `sha256` is that of the record
+without the member `sha256`; `prev_sha256` is the hash of the record before, or 64 zeros (api.md,
 clarification 7).
 """
 
