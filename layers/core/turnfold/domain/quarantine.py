@@ -9,8 +9,7 @@ MAX_PROPOSED_CHARACTERS = 400
 # Longer texts are quarantined for their length; this much of them is searched for a graver reason.
 _SEARCHED = 20_000
 
-_ENGLISH_OBJECT =
-r"(?:instructions?|prompts?|rules?|guidelines?|polic(?:y|ies)|directives?|context|training)"
+_ENGLISH_OBJECT = r"(?:instructions?|prompts?|rules?|guidelines?|polic(?:y|ies)|directives?|context|training)"
 _INSTRUCTIONS = re.compile(
     # Overruling what was said before.
     r"\b(?:ignore|disregard|forget|override|bypass|overrule|discard)\b[^.!?\n]{0,40}?"
@@ -22,18 +21,16 @@ _INSTRUCTIONS = re.compile(
     r"|\b(?:ignor[ae]r?|olvid[ae]r?|dimentica|esque[cç]\w+)\b[^.!?\n]{0,40}?"
     r"\b(?:instrucci[oó]n(?:es)?|instruções|istruzioni|reglas|regras|regole|indicaciones)\b"
     r"|\b(?:negeer|vergeet)\b[^.!?\n]{0,40}?\b(?:instructies|regels|opdrachten)\b"
-    r"|(?:игнорируй|забудь|не обращай
-    внимания)\w*[^.!?\n]{0,40}?(?:инструкци|правил|указани|команд)"
+    r"|(?:игнорируй|забудь|не обращай внимания)\w*[^.!?\n]{0,40}?(?:инструкци|правил|указани|команд)"
     r"|(?:忽略|无视|無視|忘记|忘記|忘掉|不要理会|不要遵守|跳过)[^。！？\n]{0,12}?"
     r"(?:之前|以上|上面|上述|先前|前面|所有|一切|全部|你的|系统|系統|原来|原有)[^。！？\n]{0,10}?"
     r"(?:指令|指示|提示|规则|規則|设定|設定|要求|命令|约束|限制)"
     r"|(?:以前|上記|これまで|今まで|前|すべて|全て)の[^。！？\n]{0,6}?(?:指示|命令|ルール|プロンプト)[^。！？\n]{0,8}?(?:無視|忘れ)"
-    r"|(?:이전|위의?|앞의|모든)[^.!?\n]{0,8}?(?:지시|명령|규칙|프롬프트)[^.!?\n]{0,10}?(?:무시|잊)" # Another role for
-    the model.
+    r"|(?:이전|위의?|앞의|모든)[^.!?\n]{0,8}?(?:지시|명령|규칙|프롬프트)[^.!?\n]{0,10}?(?:무시|잊)"
+    # Another role for the model.
     r"|\byou(?:\s+are|['’]re)\s+now\s+(?:an?\b|the\b|in\b|acting\b|called\b|dan\b|free\b|no\s+longer\b|my\b)"
     r"|\bfrom\s+now\s+on,?\s+(?:you\s+(?:are|act|will\s+(?:act|be|obey|ignore|pretend))|act|pretend|obey)\b"
-    r"|(?:^|[.!?:,;\n][
-    \t]{0,8}|\b(?:you|please|must|should|will|now|want\s+you\s+to)\s+)(?:act|behave|respond)\s+as\s+(?:if|though|an?|the|my|dan)\b"
+    r"|(?:^|[.!?:,;\n][ \t]{0,8}|\b(?:you|please|must|should|will|now|want\s+you\s+to)\s+)(?:act|behave|respond)\s+as\s+(?:if|though|an?|the|my|dan)\b"
     r"|\b(?:pretend|role-?play)\s+(?:to\s+be|you(?:\s+are|['’]re)|as|that\s+you)\b"
     r"|\b(?:dan|jailbreak|god)\s+mode\b|\bjailbr(?:eak|oken)\b|\bdo\s+anything\s+now\b"
     r"|\b(?:du\s+bist\s+(?:jetzt|ab\s+sofort|nun)|ab\s+(?:jetzt|sofort)\s+bist\s+du)\s+(?:ein|der|die|kein)"
@@ -41,18 +38,20 @@ _INSTRUCTIONS = re.compile(
     r"|\bahora\s+eres\s+(?:una?|el|la)\b|\bagora\s+você\s+é\s+(?:uma?|o|a)\b|\bora\s+sei\s+(?:una?|il|la)\b"
     r"|ты\s+теперь\s"
     r"|你现在(?:是|就是|扮演)|你現在是|从现在(?:起|开始)[，,]?你(?:是|就是|将|要|必须)|(?:请|請)?你?(?:来|要|现在)?扮演(?:一个|一名|一位|我的)"
-    r"|あなたは(?:今から|これから|今後)|지금부터 (?:너는|당신은)" # The model's own instructions and secrets.
+    r"|あなたは(?:今から|これから|今後)|지금부터 (?:너는|당신은)"
+    # The model's own instructions and secrets.
     r"|\b(?:reveal|print|show|output|leak|repeat|expose|disclose)\b[^.!?\n]{0,30}?\b(?:system\s+prompt|your\s+(?:instructions|prompt|rules)"
     r"|(?:api|secret|private)\s+keys?|credentials|passwords)\b"
     r"|\bsystem[\s-]?prompts?\b|\bsystem\s+(?:message|instructions?)\b|系统提示|系統提示|システムプロンプト|시스템 프롬프트"
     r"|системн\w+\s+(?:промпт|подсказк)"
     r"|\b(?:the\s+)?(?:assistant|model|ai|chatbot)\s+(?:must|shall|should|has\s+to|is\s+required\s+to|will)\s+"
-    r"(?:now|always|never|from\s+now\s+on|obey|ignore|reveal|comply)\b" # Role and template markers.
+    r"(?:now|always|never|from\s+now\s+on|obey|ignore|reveal|comply)\b"
+    # Role and template markers.
     r"|<\|[\w-]{1,40}\|>|\[/?INST\]|<</?SYS>>"
     r"|</?\s?(?:system|assistant|user|human|developer|tool|conversation|context|memory|instructions?|prompt)\s?>"
     r"|(?:^|[\n.!?>\])。！？][ \t]{0,8})(?:#{1,6}[ \t]{0,8})?(?:system|assistant|developer)\s?[:：]"
-    r"|(?:^|\n)[ \t]{0,8}#{2,6}[ \t]{0,8}(?:system|instructions?)\b|(?:^|\n)[
-    \t]{0,8}(?:系统|系統)[:：]", re.IGNORECASE,
+    r"|(?:^|\n)[ \t]{0,8}#{2,6}[ \t]{0,8}(?:system|instructions?)\b|(?:^|\n)[ \t]{0,8}(?:系统|系統)[:：]",
+    re.IGNORECASE,
 )
 
 _SECRETS = re.compile(
