@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 resolve() {
-    .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes \
+    .venv-lock/bin/uv pip compile --quiet --system-certs --universal --python-version 3.12 --generate-hashes \
         --no-emit-index-url --no-emit-find-links --exclude-newer "7 days" \
         --custom-compile-command "make lock" "${@:3}" "$1" --output-file "$2"
     echo "$2: $(grep -cE '^[A-Za-z0-9]' "$2") packages"

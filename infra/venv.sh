@@ -3,7 +3,7 @@
 #
 #   venv.sh FOLDER REQUIREMENTS [FOLDER-ON-SYS.PATH ...]
 #
-# Nothing happens if it does already: FOLDER/.stamp remembers the file's content and the interpreter.
+# Nothing happens if it does already: FOLDER/.stamp remembers the file's content and the Python version.
 # Otherwise it is made anew, so that nothing lingers, and a broken or half-made one is replaced.
 set -euo pipefail
 
@@ -19,8 +19,8 @@ if command -v flock >/dev/null; then
     flock -n 9 || { echo "Waiting for another make that sets up $venv"; flock 9; }
 fi
 
-# Not tied to where the interpreter lies: only its version decides what gets installed.
-stamp_of() { { cat "$requirements"; echo "$* $("$1" -V) $PWD"; } | digest; }
+# Comments, and where the interpreter lies, do not decide what gets installed; its version does.
+stamp_of() { { grep -v '^ *#' "$requirements"; echo "$* $("$1" -V) $PWD"; } | digest; }
 
 if [ -x "$venv/bin/python" ] && [ -f "$venv/.stamp" ]; then
     if [ "$(cat "$venv/.stamp")" = "$(stamp_of "$venv/bin/python" "$@" 2>/dev/null)" ]; then
@@ -30,7 +30,7 @@ fi
 
 python=$("$here/find_python.sh")
 total=$(grep -cE '^[A-Za-z0-9]' "$requirements")
-echo "Setting up $venv: $total packages of $requirements, with $("$python" -V) (once; up to a minute)"
+echo "Setting up $venv: $total package(s) of $requirements, with $("$python" -V) (once; up to a minute)"
 rm -rf "$venv"
 "$python" -m venv "$venv"
 
