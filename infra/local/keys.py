@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-FIRST_KEYS = {
-    "local": {"tenant_id": "local", "scopes": ["read", "write", "admin"]},
-    "local-2": {"tenant_id": "local-2", "scopes": ["read", "write", "admin"]},
-}
+SCOPES = ["read", "write", "admin"]
+FIRST_KEYS = [
+    {"key": "local", "tenant": "local", "scopes": SCOPES},
+    {"key": "local-2", "tenant": "local-2", "scopes": SCOPES},
+]
 
 
 def ensure_key_file(path: Path) -> None:

@@ -18,6 +18,7 @@ from infra.local.keys import ensure_key_file
 from infra.local.logs import render
 from infra.local.queue_event import failed_messages, queue_event
 from infra.local.settings import Settings, SettingsError
+from turnfold.adapters.key_file import KeyFile
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
 
@@ -235,9 +236,13 @@ def test_a_bad_port_is_said(port: str) -> None:
 def test_the_key_file_is_written_once(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     ensure_key_file(path)
-    keys = json.loads(path.read_text(encoding="utf-8"))["keys"]
-    assert keys["local"]["tenant_id"] == "local"
-    assert keys["local-2"]["tenant_id"] == "local-2"
+    ring = KeyFile(path)
+    for key in ("local", "local-2"):
+        caller = ring.identify(key)
+        assert caller is not None
+        assert caller.tenant == key
+        assert caller.scopes == {"read", "write", "admin"}
+    assert ring.identify("unknown") is None
     path.write_text("{}", encoding="utf-8")
     ensure_key_file(path)
     assert path.read_text(encoding="utf-8") == "{}"
