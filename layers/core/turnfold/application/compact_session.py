@@ -39,7 +39,7 @@ MAX_PIN_CHANGES = 45
 """Pins that one write changes: each is two operations, and a transaction has 100. When turns hold
 more facts than that, fewer turns are judged at once."""
 
-STEP_SECONDS = 60.0
+STEP_SECONDS = 100.0
 """The longest that one step may take: two model calls with one retry each, and the writes."""
 
 
