@@ -15,6 +15,7 @@ class InMemoryDoorbell:
     def __init__(self, deliver: Callable[[DoorbellMessage], None] | None = None) -> None:
         """Begin silent."""
         self.messages: list[DoorbellMessage] = []
+        self.postponed: list[tuple[str, int]] = []
         self._deliver = deliver
 
     def ring(self, key: SessionKey, ring_id: str, turn: int, *, forced: bool = False) -> None:
@@ -23,3 +24,7 @@ class InMemoryDoorbell:
         if self._deliver is not None:
             self._deliver(message)
         self.messages.append(message)
+
+    def postpone(self, receipt: str, seconds: int) -> None:
+        """See `Doorbell`; noted in `postponed`."""
+        self.postponed.append((receipt, seconds))

@@ -93,6 +93,13 @@ class SqsDoorbell:
                 MessageBody=message.body,
             )
 
+    def postpone(self, receipt: str, seconds: int) -> None:
+        """See `Doorbell`; one ChangeMessageVisibility."""
+        with mapped_errors("postpone"):
+            self._client.change_message_visibility(
+                QueueUrl=self._queue_url, ReceiptHandle=receipt, VisibilityTimeout=seconds
+            )
+
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

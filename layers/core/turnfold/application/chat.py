@@ -11,14 +11,13 @@ from turnfold.application.ports import ChatModel, MemoryStore, TokenCounter
 from turnfold.domain.context import assemble
 from turnfold.domain.errors import (
     ConflictError,
-    InvalidMessagesError,
     ModelFailedError,
     ModelNotConfiguredError,
     SessionErasingError,
     StoreError,
 )
 from turnfold.domain.measure import Measure
-from turnfold.domain.message_rules import check_exchanges, check_messages, check_order
+from turnfold.domain.message_rules import check_question
 from turnfold.domain.messages import Message, chat_form, is_blank, split_leading, tool_calls
 from turnfold.domain.sessions import SessionKey, SessionStatus
 from turnfold.domain.tokens import PER_LIST, CountText, count_messages
@@ -38,13 +37,7 @@ class ChatRequest:
 
     def check(self) -> None:
         """Raise `InvalidMessagesError` unless the messages are a question to answer."""
-        messages = check_messages(self.messages)
-        check_order(messages)
-        leading, conversation = split_leading(messages)
-        open_ids = check_exchanges(conversation, offset=len(leading))
-        if open_ids or conversation[-1]["role"] not in ("user", "tool"):
-            msg = "the messages must end with a question or with the answers to all tool calls"
-            raise InvalidMessagesError([("messages", msg)])
+        check_question(self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +95,7 @@ class Chat:
             "context_tokens": PER_LIST + count_messages(context, count),
         }
         try:
-            answer, _ = self.commit(key, TurnToCommit(messages), request, extra=body)
+            answer = self.commit(key, TurnToCommit(messages), request, extra=body).answer
         except (StoreError, ConflictError) as error:
             logger.warning(
                 "chat not committed",

@@ -9,7 +9,7 @@ the hash chain does not name. No model is called here and no tokenizer is loaded
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.ports import (
@@ -66,6 +66,14 @@ class TurnToCommit:
             )
 
 
+class Committed(NamedTuple):
+    """The answer, and what was stored: nothing where the answer is that of an earlier request."""
+
+    answer: Answer
+    turn: Turn | None = None
+    session: Session | None = None
+
+
 def system_hash(system: Sequence[Message]) -> str:
     """What tells whether system messages say the same; empty for none."""
     said = [(one["role"], list(content_texts(one))) for one in system]
@@ -90,8 +98,8 @@ class CommitTurn:
         request: IdempotentRequest,
         *,
         extra: Mapping[str, Any] | None = None,
-    ) -> tuple[Answer, Turn | None]:
-        """The answer of the contract (201), and the turn unless the answer was a stored one.
+    ) -> Committed:
+        """The answer of the contract (201), and the turn with the session after it.
 
         `extra` are further members of the answer, with which it is 200 (chat).
 
@@ -102,7 +110,7 @@ class CommitTurn:
         for _ in range(ATTEMPTS):
             session, record = self.store.read_session(key, request.key_hash)
             if record:
-                return request.replay(record), None
+                return Committed(request.replay(record))
             try:
                 return self._commit(key, session, sent, request, extra)
             except GuardFailedError:
@@ -116,7 +124,7 @@ class CommitTurn:
         sent: TurnToCommit,
         request: IdempotentRequest,
         extra: Mapping[str, Any] | None,
-    ) -> tuple[Answer, Turn | None]:
+    ) -> Committed:
         if session and session.status is SessionStatus.ERASING:
             raise SessionErasingError("the session is being erased; try again when that is done")
         now = self.clock()
@@ -143,7 +151,7 @@ class CommitTurn:
         self.store.write(self._change(session, before, after, turn, sent, record))
         if is_due(after):
             ring_gently(self.doorbell, key, turn.turn_id, turn.number)
-        return answer, turn
+        return Committed(answer, turn, after)
 
     def _after(self, before: Session, turn: Turn, sent: TurnToCommit) -> Session:
         leading, _ = split_leading(sent.messages)

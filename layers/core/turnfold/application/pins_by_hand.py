@@ -24,6 +24,7 @@ from turnfold.domain.errors import (
     SessionErasingError,
     SessionNotFoundError,
 )
+from turnfold.domain.etags import require_match
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pin_rules import PinEdit, PinFactory, check_pin_text, check_room
 from turnfold.domain.pins import Pin, PinStatus, Trust
@@ -142,10 +143,17 @@ class Pins:
         more = start + limit < len(pins)
         return Page(items, items[-1].pin_id if more and items else None)
 
-    def change(self, key: SessionKey, pin_id: str, given: PinInput) -> Pin:
-        """Reword a pin, or change its status. Raises `PinNotFoundError`."""
+    def change(
+        self,
+        key: SessionKey,
+        pin_id: str,
+        given: PinInput,
+        if_match: frozenset[str] | None = None,
+    ) -> Pin:
+        """Reword a pin, or change its status. Raises `PinNotFoundError`, `StaleEtagError`."""
 
         def edit(memory: WorkingMemory, pin: Pin, made: PinFactory) -> tuple[PinEdit, Pin]:
+            require_match(pin.etag, if_match)
             changed = pin if given.text is None else made.reworded(pin, given.text)
             changed = made.moved(changed, given.status or pin.status)
             was, becomes = pin.status is PinStatus.ACTIVE, changed.status is PinStatus.ACTIVE

@@ -190,6 +190,13 @@ class Doorbell(Protocol):
         """
         ...
 
+    def postpone(self, receipt: str, seconds: int) -> None:
+        """Let a message that was received and not dealt with come again after that time.
+
+        Raises `StoreError`; the message then comes again when the queue's own time is over.
+        """
+        ...
+
 
 class LanguageModel(Protocol):
     """The model that summarises and judges."""

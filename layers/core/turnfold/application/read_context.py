@@ -12,14 +12,17 @@ from turnfold.domain.errors import ContextTooLargeError
 from turnfold.domain.limits import MAX_CONTEXT_BYTES
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
-from turnfold.domain.messages import Message
+from turnfold.domain.messages import Message, split_leading
 from turnfold.domain.sessions import SessionKey
 from turnfold.domain.transcript import canonical
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """What a context is asked for: its budget, whose tokens those are, and what is appended."""
+    """What a context is asked for: its budget, whose tokens those are, and what is appended.
+
+    System messages before the incoming ones stand in for the session's own, as in a chat.
+    """
 
     max_tokens: int | None = None
     model: str | None = None
@@ -44,12 +47,7 @@ class ReadContext:
 
     def assemble(self, memory: WorkingMemory, request: ContextRequest) -> Context:
         """The context alone. Raises `BudgetTooSmallError`."""
-        return assemble(
-            memory,
-            self.measure(memory, request.model),
-            budget=request.max_tokens,
-            incoming=request.incoming,
-        )
+        return _assembled(memory, self.measure(memory, request.model), request)
 
     def view(self, memory: WorkingMemory, request: ContextRequest) -> dict[str, Any]:
         """The context as the contract shows it.
@@ -57,7 +55,7 @@ class ReadContext:
         Raises `BudgetTooSmallError`, or `ContextTooLargeError` when it does not fit an answer.
         """
         measure = self.measure(memory, request.model)
-        context = assemble(memory, measure, budget=request.max_tokens, incoming=request.incoming)
+        context = _assembled(memory, measure, request)
         view = context_view(memory, context, measure)
         size = len(canonical(view))
         if size > MAX_CONTEXT_BYTES:
@@ -71,3 +69,14 @@ class ReadContext:
         """All of working memory, for people."""
         memory = self.memory(key)
         return memory, working_memory_view(memory, self.measure(memory))
+
+
+def _assembled(memory: WorkingMemory, measure: Measure, request: ContextRequest) -> Context:
+    leading, conversation = split_leading(request.incoming)
+    return assemble(
+        memory,
+        measure,
+        budget=request.max_tokens,
+        incoming=conversation,
+        system=leading or None,
+    )

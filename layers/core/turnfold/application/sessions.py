@@ -15,9 +15,9 @@ from turnfold.domain.errors import (
     InvalidSettingsError,
     SessionErasingError,
     SessionNotFoundError,
-    StaleEtagError,
     UserMismatchError,
 )
+from turnfold.domain.etags import require_match
 from turnfold.domain.limits import MAX_PROFILE_BYTES
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.message_rules import check_messages
@@ -81,7 +81,7 @@ def system_messages(value: object) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Sessions by hand. An ETag is the session's revision as a text."""
+    """Sessions by hand. `if_match` names the ETags (`Session.etag`) that may be changed."""
 
     store: MemoryStore
     doorbell: Doorbell
@@ -94,7 +94,7 @@ class Sessions:
         return require_memory(self.store, key)
 
     def put(
-        self, key: SessionKey, given: SessionInput, if_match: int | None = None
+        self, key: SessionKey, given: SessionInput, if_match: frozenset[str] | None = None
     ) -> tuple[WorkingMemory, bool]:
         """Create the session or replace what is said about it; whether it was created.
 
@@ -105,7 +105,7 @@ class Sessions:
             settings = merge_settings(self.defaults, given.settings or {})
             try:
                 if memory is None:
-                    self._check_match(None, if_match)
+                    require_match(None, if_match)
                     self._create(key, given, settings)
                     return require_memory(self.store, key), True
                 profile = Profile(given.system or (), given.metadata or {})
@@ -115,7 +115,7 @@ class Sessions:
         raise CommitConflictError("other writers were faster; try again")
 
     def patch(
-        self, key: SessionKey, given: SessionInput, if_match: int | None = None
+        self, key: SessionKey, given: SessionInput, if_match: frozenset[str] | None = None
     ) -> WorkingMemory:
         """Merge into what is said about the session. Raises `SessionNotFoundError`."""
         for _ in range(ATTEMPTS):
@@ -166,17 +166,17 @@ class Sessions:
         given: SessionInput,
         settings: Settings,
         profile: Profile,
-        if_match: int | None,
+        if_match: frozenset[str] | None,
     ) -> WorkingMemory:
         session = memory.session
         if session.status is not SessionStatus.LIVE:
             raise SessionErasingError("the session is being erased; try again when that is done")
-        self._check_match(session.revision, if_match)
+        require_match(session.etag, if_match)
         if session.user_id is not None and given.user_id not in (None, session.user_id):
             raise UserMismatchError("the session belongs to another user_id, which is set once")
         guards: dict[str, Any] = {"profile_rev": session.profile_rev}
         if if_match is not None:
-            guards["revision"] = if_match
+            guards["revision"] = session.revision
         sets: dict[str, Any] = {
             "settings": settings,
             "user_id": session.user_id or given.user_id,
@@ -192,8 +192,3 @@ class Sessions:
             # Other limits may leave work to do that no commit will ring for.
             ring_gently(self.doorbell, session.key, self.new_id(), session.committed_through)
         return require_memory(self.store, session.key)
-
-    @staticmethod
-    def _check_match(revision: int | None, if_match: int | None) -> None:
-        if if_match is not None and if_match != revision:
-            raise StaleEtagError("the session has changed since that ETag; read it again")

@@ -28,6 +28,7 @@
     │   ├── ModelFailedError              the upstream model failed, with its status where known
     │   ├── ModelNotConfiguredError       there is no model to ask
     │   └── RejectedAnswerError           the model answered, but the answer must not be used
+    ├── NotAvailableError                 a part of the contract that this version lacks
     └── StoreError
         ├── StoreUnavailableError         a store did not answer; nothing is known to be written
         ├── ThrottledError                a store asked to slow down
@@ -180,6 +181,10 @@ class RejectedAnswerError(ModelError):
         """Keep the word; no text of the answer is repeated."""
         self.reason = reason
         super().__init__(f"the model's answer was rejected: {reason}")
+
+
+class NotAvailableError(TurnfoldError):
+    """The contract names it, but this version does not have it yet."""
 
 
 class StoreError(TurnfoldError):

@@ -180,6 +180,22 @@ def check_turn(value: object) -> tuple[Message, ...]:
     return messages
 
 
+def check_question(value: object) -> tuple[Message, ...]:
+    """The messages, if a model can answer them: what is about to be sent after a context.
+
+    Optional system messages, then user messages, then tool exchanges; at the end a user message or
+    the answers to all tool calls. Raises `InvalidMessagesError`.
+    """
+    messages = check_messages(value)
+    check_order(messages)
+    leading, conversation = split_leading(messages)
+    open_ids = check_exchanges(conversation, offset=len(leading))
+    if open_ids or conversation[-1]["role"] not in ("user", "tool"):
+        msg = "the messages must end with a question or with the answers to all tool calls"
+        raise InvalidMessagesError([("messages", msg)])
+    return messages
+
+
 def check_order(messages: Sequence[Message]) -> None:
     """Raise `InvalidMessagesError` unless system messages lead and user messages come next."""
     leading, conversation = split_leading(messages)

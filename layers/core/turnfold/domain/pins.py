@@ -43,3 +43,8 @@ class Pin:
     replaces: str | None = None
     folded_from: tuple[str, ...] = ()
     reason: str | None = None
+
+    @property
+    def etag(self) -> str:
+        """Tells apart every state of this pin."""
+        return f"{self.pin_id}.{self.rev}"

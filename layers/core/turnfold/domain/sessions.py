@@ -94,6 +94,11 @@ class Session:
     sweeps: int = 0
 
     @property
+    def etag(self) -> str:
+        """Tells apart all states that a reader could see, also after an erasure."""
+        return f"{self.epoch}.{self.revision}"
+
+    @property
     def committed_through(self) -> int:
         """The newest turn's number; 0 before the first commit."""
         return self.next_turn - 1

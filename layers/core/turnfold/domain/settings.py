@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from turnfold.domain.errors import InvalidSettingsError
+from turnfold.domain.policies import check_policy
 
 STRATEGIES = (
     "PIN_JUDGMENT",
@@ -84,7 +85,8 @@ def _is_name(value: object) -> bool:
 def merge_settings(base: Settings, changes: object) -> Settings:
     """`base` with some settings changed.
 
-    Raises `InvalidSettingsError` for a name that does not exist or a value out of range.
+    Raises `InvalidSettingsError` for a name that does not exist or a value out of range, and what
+    `check_policy` says.
     """
     if not isinstance(changes, Mapping):
         raise InvalidSettingsError("settings must be an object")
@@ -92,6 +94,8 @@ def merge_settings(base: Settings, changes: object) -> Settings:
     if any(name not in known for name in changes):
         raise InvalidSettingsError(f"unknown setting; the settings are {', '.join(known)}")
     values = dict(changes)
+    if "policy" in values:
+        values["policy"] = check_policy(values["policy"])
     if "strategies" in values:
         if not isinstance(values["strategies"], list | tuple) or not all(
             isinstance(one, str) for one in values["strategies"]
