@@ -50,8 +50,8 @@ def check_change(change: Change) -> None:
             raise ValueError("a change that creates a session takes no guards and no sets")
         return
     if not (change.sets.keys() | change.guards.keys()) <= _SESSION_FIELDS:
-        raise ValueError("guards and sets name fields of a session")
+        raise ValueError("guards and sets of a change name fields of a session")
     if FIXED_FIELDS & change.sets.keys():
         raise ValueError(f"a change does not set {', '.join(sorted(FIXED_FIELDS))}")
     if (change.profile is not None) != ("profile_rev" in change.sets):
-        raise ValueError("a new profile comes with a new profile_rev, and only with it")
+        raise ValueError("a change has a new profile and a new profile_rev, or neither")

@@ -53,6 +53,31 @@ type Attribute = dict[str, Any]
 
 type Item = dict[str, Attribute]
 
+UNSTORED_SETTINGS: Mapping[str, Any] = {
+    "policy": {"name": "progressive"},
+    "head_size": 1,
+    "tail_size": 2,
+    "window_max_size": 5,
+    "window_token_threshold": 3000,
+    "round_token_threshold": 1000,
+    "max_pin_count": 10,
+    "max_pin_tokens": 300,
+    "expire_days": 7,
+    "schedule": "tiered",
+    "pin_mode": "async",
+    "auto_compression": True,
+    "strategies": (
+        "PIN_JUDGMENT",
+        "CURRENT_ROUND_SUMMARIZATION",
+        "HISTORY_SUMMARIZATION",
+        "PIN_AGGREGATION",
+    ),
+    "memory_role": "system",
+    "model": None,
+}
+"""A setting of this value is left out of META, which each commit rewrites and pays for by started
+kilobyte. This is part of the stored form and never changes, whatever defaults the domain has."""
+
 _SETTING_NAMES = frozenset(one.name for one in fields(Settings))
 
 
@@ -123,15 +148,18 @@ class _Codec:
 
 
 def _write_settings(settings: Settings) -> Attribute:
-    return document(settings.to_json())
+    stored = settings.to_json()
+    for name, value in UNSTORED_SETTINGS.items():
+        if getattr(settings, name) == value:
+            del stored[name]
+    return document(stored)
 
 
 def _read_settings(attribute: Mapping[str, Any]) -> Settings:
-    stored = read_document(attribute)
+    stored = {**UNSTORED_SETTINGS, **read_document(attribute)}
     # A later version may have stored a setting that this one does not know.
     known = {name: value for name, value in stored.items() if name in _SETTING_NAMES}
-    if "strategies" in known:
-        known["strategies"] = tuple(known["strategies"])
+    known |= {"strategies": tuple(known["strategies"]), "policy": dict(known["policy"])}
     return Settings(**known)
 
 
