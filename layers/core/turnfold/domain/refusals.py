@@ -15,12 +15,12 @@ _CANNOT = (
 _TASKS = r"(?:assist|help|comply|provide|summari[sz]e|fulfil|process|answer|engage|do\s+that)"
 _REFUSALS = (
     # English. A summary speaks of "the assistant", so an "I" that cannot is the model itself.
-    r"(?:i(?:['’]?m|\s+am)\s+(?:\w+\s+){0,2})?"
+    r"(?:i(?:['’]?m|\s+am)?\s+(?:\w+\s+){0,2})?"
     r"(?:sorry|afraid|apologi[sz]e|apologies|unfortunately)\b"
     rf".{{0,60}}\bi\s*{_CANNOT}\b"
     r"|i(?:['’]?m|\s+am)\s+(?:\w+\s+)?(?:unable|not\s+able|not\s+comfortable|not\s+allowed)\b"
     r"|i\s+(?:must|have\s+to|need\s+to)\s+(?:\w+\s+)?(?:decline|refuse)\b"
-    rf"|i\s+(?:{_CANNOT}|do\s+not|don['’]t)\s+(?:\w+\s+){{0,2}}{_TASKS}\b"
+    rf"|i\s+(?:{_CANNOT}|do\s+not|don['’]t)\s+(?:\w+\s+){{0,3}}{_TASKS}\b"
     r"|as\s+an\s+ai\b"
     # German, Dutch
     r"|(?:es\s+)?tut\s+mir\s+(?:sehr\s+)?leid\b.{0,60}\b(?:kann|darf|möchte|werde)\b"
