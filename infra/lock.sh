@@ -20,6 +20,6 @@ resolve layers/vocab/requirements.in layers/vocab/requirements.txt --no-deps "$@
 # What is tested is what is deployed: the runtime's versions are fixed for the tests.
 resolve infra/requirements/dev.in infra/requirements/dev.txt \
     --constraint layers/deps/requirements.txt --constraint layers/vocab/requirements.txt "$@"
-for name in ministack sam lock; do
+for name in ministack sam lock pip; do
     resolve "infra/requirements/$name.in" "infra/requirements/$name.txt" "$@"
 done

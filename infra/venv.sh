@@ -10,6 +10,7 @@ set -euo pipefail
 venv=$1 requirements=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
+pip=$here/requirements/pip.txt
 
 digest() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi | cut -c1-64; }
 
@@ -20,7 +21,7 @@ if command -v flock >/dev/null; then
 fi
 
 # Comments, and where the interpreter lies, do not decide what gets installed; its version does.
-stamp_of() { { grep -v '^ *#' "$requirements"; echo "$* $("$1" -V) $PWD"; } | digest; }
+stamp_of() { { grep -hv '^ *#' "$pip" "$requirements"; echo "$* $("$1" -V) $PWD"; } | digest; }
 
 if [ -x "$venv/bin/python" ] && [ -f "$venv/.stamp" ]; then
     if [ "$(cat "$venv/.stamp")" = "$(stamp_of "$venv/bin/python" "$@" 2>/dev/null)" ]; then
@@ -59,9 +60,15 @@ progress() {
     done
 }
 
+install() {
+    "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+        --require-hashes -r "$1" 2>&1
+}
+
 log=$venv/install.log
-if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-    --require-hashes -r "$requirements" 2>&1 | tee "$log" | progress; then
+# The pip that comes with an interpreter may be years old; those before 24 misjudge hashes of
+# requirements with extras.
+if ! install "$pip" >"$log" || ! install "$requirements" | tee "$log" | progress; then
     echo "pip could not install $requirements:" >&2
     tail -15 "$log" >&2
     exit 1
