@@ -1,6 +1,5 @@
 """Names and defaults that the functions read agree with the code and the contract."""
 
-import json
 import re
 import tomllib
 from dataclasses import fields
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from turnfold.application.default_settings import default_settings
 from turnfold.domain import settings as domain_settings
 from turnfold.domain.settings import Settings
 
@@ -51,27 +51,14 @@ def parameter(setting: str) -> str:
     return "Default" + "".join(word.capitalize() for word in setting.split("_"))
 
 
-def default_of(parameters: dict[str, Any], setting: str) -> Any:  # noqa: ANN401 - any JSON
-    """A parameter's default as the setting's JSON value."""
-    value = parameters[parameter(setting)]["Default"]
-    match setting:
-        case "policy":
-            return json.loads(value)
-        case "strategies":
-            return value.split(",")
-        case "auto_compression":
-            return {"true": True, "false": False}[value]
-        case "model":
-            return value or None
-        case _:
-            return value
-
-
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_setting_is_a_parameter_with_the_contracts_default(
     parameters: dict[str, Any], setting: str
 ) -> None:
-    assert default_of(parameters, setting) == CONTRACT[setting]
+    variable = f"TURNFOLD_DEFAULT_{setting.upper()}"
+    value = str(parameters[parameter(setting)]["Default"])
+    # Read as a function reads it.
+    assert default_settings({variable: value}).to_json()[setting] == CONTRACT[setting]
     assert Settings().to_json()[setting] == CONTRACT[setting]
 
 
