@@ -29,7 +29,7 @@ WORKING_MEMORY = (META, f"{TURN}~")
 """First and last sort key of working memory, both inclusive; `~` sorts after all digits."""
 
 MAX_PARTITION_KEY_BYTES = 2048
-"""DynamoDB's own limit. Emulators do not check it."""
+"""DynamoDB's own limit."""
 
 
 def escape(value: str) -> str:

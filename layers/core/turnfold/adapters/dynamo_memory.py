@@ -138,6 +138,10 @@ class DynamoMemoryStore:
     def write(self, change: Change) -> None:
         """See `MemoryStore`; one TransactWriteItems, or one UpdateItem if only META changes.
 
+        An update whose answer got lost is sent again by the client and then fails by its own
+        guards, so after `GuardFailedError` a caller has to read what holds now. A transaction is
+        recognised by its token.
+
         Raises `ValueError` for a change of over 100 items (`change_rules`).
         """
         check_change(change)

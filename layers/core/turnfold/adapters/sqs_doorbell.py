@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BODY_VERSION = 1
 _DEDUPLICATION_ID = re.compile(r"[A-Za-z0-9!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]{1,128}")
-"""What SQS takes; emulators take anything."""
+"""What SQS takes. Emulators take anything, so nothing but this keeps to it."""
 
 
 @dataclass(frozen=True, slots=True)
