@@ -27,7 +27,6 @@ QUESTION = ModelRequest(
     purpose="round_summary",
     instruction="Summarise.",
     data=f'<conversation>\n{{"content": "{TALK}. More. And more."}}\n</conversation>',
-    max_output_tokens=50,
 )
 ERROR_BODY = {"error": {"message": UPSTREAM, "type": "server_error", "code": None, "param": None}}
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from turnfold.adapters.aws_clients import AwsClients
 from turnfold.adapters.dynamo_memory import DynamoMemoryStore
+from turnfold.adapters.json_logs import configure_logs
 from turnfold.adapters.s3_archive import S3Archive
-from turnfold.adapters.sqs_doorbell import SqsDoorbell
+from turnfold.adapters.sqs_doorbell import SqsDoorbell, parse_doorbell
 from turnfold.adapters.tiktoken_counter import TiktokenCounter
 from turnfold.application.commit_turn import CommitTurn
 from turnfold.application.default_settings import default_settings
@@ -26,19 +27,20 @@ from turnfold.application.read_context import ReadContext
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.read_turns import ReadTurns
 from turnfold.application.sessions import Sessions
+from turnfold.domain.errors import InvalidDoorbellError
 
 if TYPE_CHECKING:
     from turnfold.adapters.openai_completions import OpenAICompletions
     from turnfold.application.chat import Chat
     from turnfold.application.compact_session import CompactSession
-    from turnfold.application.drain_batch import DrainBatch
+    from turnfold.application.drain_batch import DrainBatch, Knock
     from turnfold.application.judge_now import JudgeNow
     from turnfold.application.judge_pins import PinJudge
     from turnfold.application.summary_writer import PaidAnswers
     from turnfold.application.sweep import Sweep
 
-DEFAULT_MODEL = "gpt-5-mini"
-DEFAULT_CHAT_MODEL = "gpt-5-mini"
+DEFAULT_MODEL = "gpt-5.4-mini"
+DEFAULT_CHAT_MODEL = "gpt-5.4-mini"
 
 
 def utc_now() -> datetime:
@@ -58,6 +60,10 @@ class Turnfold:
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         """Read the configuration; nothing is connected yet."""
         self._env = os.environ if environment is None else environment
+
+    def configure_logs(self) -> None:
+        """Write the log as JSON lines, from the level that `POWERTOOLS_LOG_LEVEL` names."""
+        configure_logs(self._env.get("POWERTOOLS_LOG_LEVEL", "INFO").upper())
 
     @cached_property
     def version(self) -> str:
@@ -163,7 +169,9 @@ class Turnfold:
         from turnfold.adapters.openai_completions import API_SECONDS
         from turnfold.application.judge_now import JudgeNow
 
-        return JudgeNow(self.store, self._judge(self._answers(API_SECONDS)), self.counter, utc_now)
+        # It may ask twice, and the request has 29 seconds.
+        answers = self._answers(API_SECONDS / 2)
+        return JudgeNow(self.store, self._judge(answers), self.counter, utc_now)
 
     @cached_property
     def compact(self) -> "CompactSession":
@@ -191,6 +199,17 @@ class Turnfold:
         from turnfold.application.drain_batch import DrainBatch
 
         return DrainBatch(self.compact)
+
+    def read_knock(self, message_id: str, body: str, receive_count: int) -> "Knock":
+        """A doorbell message as the drain takes it; one that cannot be read has no session."""
+        from turnfold.application.compact_session import Ring
+        from turnfold.application.drain_batch import Knock
+
+        try:
+            ring = parse_doorbell(body)
+        except InvalidDoorbellError:
+            return Knock(message_id, None, None, receive_count)
+        return Knock(message_id, ring.key, Ring(ring.turn, ring.forced), receive_count)
 
     @cached_property
     def sweep(self) -> "Sweep":

@@ -151,7 +151,8 @@ class CompactSession:
     def _fold_pins(self, memory: WorkingMemory, step: FoldPins, measure: Measure) -> None:
         session = memory.session
         rev = session.pin_rev + 1
-        changed = self.judge.fold(session.key, step.pins, rev, measure.count)
+        limit = session.settings.max_pin_tokens
+        changed = self.judge.fold(session.key, step.pins, rev, measure.count, max_tokens=limit)
         edit = edit_of(memory.pins, changed or ())
         self.store.write(pin_change(session, edit, sets={"pins_settled_rev": rev}))
 
@@ -164,6 +165,7 @@ class CompactSession:
         )
         run.note(written)
         summary = self._summary(step, written, measure)
+        run.redone.add(summary.ref)
         self._replace(memory, step.entries, summary)
 
     def _order(

@@ -27,11 +27,6 @@ from turnfold.domain.turns import Turn
 
 logger = logging.getLogger("turnfold")
 
-JUDGEMENT_TOKENS = 300
-"""Answer tokens for one judged turn: five short facts as JSON."""
-
-LEAST_JUDGEMENT_TOKENS = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class PinJudge:
@@ -77,9 +72,17 @@ class PinJudge:
         return apply_proposals(pins, proposals, (), turns, self._factory(rev, count))
 
     def fold(
-        self, key: SessionKey, pins: Sequence[Pin], rev: int, count: CountText
+        self,
+        key: SessionKey,
+        pins: Sequence[Pin],
+        rev: int,
+        count: CountText,
+        *,
+        max_tokens: int,
     ) -> tuple[Pin, ...] | None:
         """The pins to write to fold these into fewer; None without a usable answer of a model.
+
+        The model is asked for `max_tokens` tokens together; more are taken, since nothing may be lost.
 
         Pins are never dropped to save tokens, so then they stay as they are.
         """
@@ -92,9 +95,8 @@ class PinJudge:
         ):
             request = ModelRequest(
                 purpose="pin_aggregation",
-                instruction=prompt.text,
+                instruction=prompt.filled(max_tokens=max_tokens),
                 data=pins_data(pins),
-                max_output_tokens=LEAST_JUDGEMENT_TOKENS + 2 * sum(pin.tokens for pin in pins),
                 schema=AGGREGATION_SCHEMA,
             )
             try:
@@ -144,7 +146,6 @@ class PinJudge:
             purpose="pin_judgement",
             instruction=prompt.text,
             data=judgement_data(turns, pins),
-            max_output_tokens=max(LEAST_JUDGEMENT_TOKENS, JUDGEMENT_TOKENS * len(turns)),
             schema=JUDGEMENT_SCHEMA,
         )
 

@@ -89,7 +89,7 @@ class ModelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One question to the model: an instruction and fenced data; caps are tokens.
+    """One question to the model: an instruction and fenced data.
 
     `schema` asks for strict JSON of that JSON schema. `purpose` names the step for logs.
     """
@@ -97,7 +97,6 @@ class ModelRequest:
     purpose: str
     instruction: str
     data: str
-    max_output_tokens: int
     schema: Mapping[str, Any] | None = None
 
 

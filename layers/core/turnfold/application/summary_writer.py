@@ -33,11 +33,6 @@ logger = logging.getLogger("turnfold")
 EXTRACTIVE = "extractive"
 """The name of the deterministic summariser, where a model's name would stand."""
 
-HEAD_ROOM = 2
-"""The model is asked for a summary within its cap, but may write this many times as much before it
-is cut off: a cut answer is worth nothing, one that is a little long is rejected and asked for
-again."""
-
 
 @dataclass(frozen=True, slots=True)
 class SummaryOrder:
@@ -88,7 +83,6 @@ class PaidAnswers:
                 self.model.name,
                 request.instruction,
                 request.data,
-                request.max_output_tokens,
             ]
         )
         paid = self.store.get_model_answer(key, step_id)
@@ -158,7 +152,6 @@ class SummaryWriter:
             purpose=order.kind,
             instruction=prompt.filled(max_tokens=order.max_tokens),
             data=conversation_data(order.entries),
-            max_output_tokens=order.max_tokens * HEAD_ROOM,
         )
         text = answers.ask(
             key, request, prompt.version, lambda answer: accept_summary(answer, source, count)
