@@ -121,8 +121,9 @@ def test_every_parameter_is_described_grouped_and_used(template: dict[str, Any])
 
 
 def test_every_function_has_its_handler(template: dict[str, Any], root: Path) -> None:
-    module, _, name = template["Globals"]["Function"]["Handler"].rpartition(".")
     for function in OWN:
-        code = root / template["Resources"][function]["Properties"]["CodeUri"]
-        source = (code / f"{module}.py").read_text(encoding="utf-8")
+        properties = template["Resources"][function]["Properties"]
+        module, _, name = properties["Handler"].rpartition(".")
+        path = root / properties["CodeUri"] / f"{module.replace('.', '/')}.py"
+        source = path.read_text(encoding="utf-8")
         assert re.search(rf"^(def )?{name}\b", source, re.MULTILINE), function

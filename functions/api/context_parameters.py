@@ -1,0 +1,86 @@
+"""What a context can be asked for, in a query or in a body."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from api.problems import RefusedError
+from api.requests import MAX_TOKENS, Request, max_tokens, model_name, number, text
+from turnfold.application.read_context import ContextRequest
+from turnfold.domain.message_rules import check_question
+from turnfold.domain.messages import Message
+from turnfold.domain.policies import check_policy
+from turnfold.domain.transcript import sha256_of
+
+MAX_QUERY_CHARACTERS = 10_000
+MAX_RECALL = 100
+FORMATS = ("openai",)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextParameters:
+    """The checked parameters.
+
+    `query` and `recall` are taken already, but nothing is recalled yet: the region stays empty.
+    """
+
+    max_tokens: int | None = None
+    model: str | None = None
+    query: str | None = None
+    recall: int | None = None
+    policy: Mapping[str, Any] | None = None
+    incoming: tuple[Message, ...] = ()
+
+    @property
+    def request(self) -> ContextRequest:
+        """What the use case is asked for."""
+        return ContextRequest(self.max_tokens, self.model, self.incoming)
+
+    def etag(self, state: str) -> str:
+        """Tells apart contexts of different states or parameters."""
+        return sha256_of(
+            [
+                state,
+                self.max_tokens,
+                self.model,
+                self.query,
+                self.recall,
+                self.policy,
+                list(self.incoming),
+            ]
+        )[:32]
+
+
+def from_query(request: Request) -> ContextParameters:
+    """The parameters of a GET."""
+    policy = request.query("policy")
+    return _checked(
+        {
+            "max_tokens": request.query_number("max_tokens", 1, MAX_TOKENS),
+            "recall": request.query_number("recall", 0, MAX_RECALL),
+            "policy": None if policy is None else {"name": policy},
+            **{name: request.query(name) for name in ("model", "query", "format")},
+        }
+    )
+
+
+def from_body(request: Request) -> ContextParameters:
+    """The parameters of a POST."""
+    body = request.optional_body
+    policy = body.get("policy")
+    return _checked({**body, "policy": {"name": policy} if isinstance(policy, str) else policy})
+
+
+def _checked(given: Mapping[str, Any]) -> ContextParameters:
+    shape = given.get("format")
+    if shape is not None and shape not in FORMATS:
+        raise RefusedError(422, "invalid_parameter", f"format may be {', '.join(FORMATS)}")
+    policy, messages = given.get("policy"), given.get("messages")
+    return ContextParameters(
+        max_tokens=max_tokens(given.get("max_tokens")),
+        model=model_name(given.get("model")),
+        query=text("query", given.get("query"), MAX_QUERY_CHARACTERS),
+        recall=number("recall", given.get("recall"), 0, MAX_RECALL),
+        policy=None if policy is None else check_policy(policy),
+        incoming=check_question(messages) if messages else (),
+    )

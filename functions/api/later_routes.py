@@ -1,0 +1,42 @@
+"""Routes of the contract that this version does not have yet."""
+
+from api.problems import RefusedError
+from api.replies import Reply
+from api.requests import Request
+from api.routes import READ, WRITE, Route
+from turnfold.bootstrap import Turnfold
+
+_READS = (
+    "GET /v1/erasures/{erasure_id}",
+    "GET /v1/sessions/{session_id}/open-turn",
+    "GET /v1/sessions/{session_id}/transcript/verify",
+    "GET /v1/sessions/{session_id}/export",
+    "POST /v1/sessions/{session_id}/search",
+    "POST /v1/search",
+    "GET /v1/models",
+    "GET /v1/sessions/{session_id}/usage",
+)
+_WRITES = (
+    "DELETE /v1/sessions/{session_id}",
+    "DELETE /v1/users/{user_id}",
+    "POST /v1/sessions/{session_id}/open-turn/messages",
+    "POST /v1/sessions/{session_id}/open-turn/commit",
+    "DELETE /v1/sessions/{session_id}/open-turn",
+    "POST /v1/sessions/{session_id}/import",
+    "POST /v1/sessions/{session_id}/rebuild",
+    "POST /v1/chat/completions",
+    "POST /v1/sessions/{session_id}/fork",
+)
+
+
+def not_yet(_request: Request, _service: Turnfold) -> Reply:
+    """Say that the route comes later."""
+    raise RefusedError(501, "not_implemented", "this version of the service lacks this route")
+
+
+def _routes(names: tuple[str, ...], scope: str) -> list[Route]:
+    split = (name.split() for name in names)
+    return [Route(method, template, not_yet, scope) for method, template in split]
+
+
+ROUTES = (*_routes(_READS, READ), *_routes(_WRITES, WRITE))

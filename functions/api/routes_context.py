@@ -1,0 +1,44 @@
+"""Contexts for a model, and the working memory for people."""
+
+from api.context_parameters import ContextParameters, from_body, from_query
+from api.replies import Reply, knows, with_etag
+from api.requests import Request
+from api.routes import read
+from turnfold.bootstrap import Turnfold
+from turnfold.domain.policies import check_policy
+
+CONTEXT = "/v1/sessions/{session_id}/context"
+WORKING_MEMORY = "/v1/sessions/{session_id}/working-memory"
+
+
+def get_context(request: Request, service: Turnfold) -> Reply:
+    """A context by query parameters."""
+    return _context(request, service, from_query(request))
+
+
+def post_context(request: Request, service: Turnfold) -> Reply:
+    """A context by a body, which may carry the messages about to be sent."""
+    return _context(request, service, from_body(request))
+
+
+def get_working_memory(request: Request, service: Turnfold) -> Reply:
+    """All of working memory, with full texts."""
+    memory, view = service.context.working_memory(request.session_key)
+    return with_etag(request, memory.session.etag, Reply(body=view))
+
+
+def _context(request: Request, service: Turnfold, asked: ContextParameters) -> Reply:
+    memory = service.context.memory(request.session_key)
+    if asked.policy is None:
+        check_policy(memory.session.settings.policy)
+    etag = asked.etag(memory.session.etag)
+    # Assembling and counting is what a client that knows the state does not need.
+    body = None if knows(request, etag) else service.context.view(memory, asked.request)
+    return with_etag(request, etag, Reply(body=body))
+
+
+ROUTES = (
+    read("GET", CONTEXT, get_context),
+    read("POST", CONTEXT, post_context),
+    read("GET", WORKING_MEMORY, get_working_memory),
+)
