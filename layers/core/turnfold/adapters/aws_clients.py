@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
 CONNECT_SECONDS = 1
@@ -47,6 +48,12 @@ class AwsClients:
     def sqs(self) -> "SQSClient":
         """SQS."""
         client: SQSClient = self._make("sqs")
+        return client
+
+    @cached_property
+    def secretsmanager(self) -> "SecretsManagerClient":
+        """Secrets Manager."""
+        client: SecretsManagerClient = self._make("secretsmanager")
         return client
 
     @cached_property

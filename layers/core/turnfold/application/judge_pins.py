@@ -82,7 +82,7 @@ class PinJudge:
     ) -> tuple[Pin, ...] | None:
         """The pins to write to fold these into fewer; None without a usable answer of a model.
 
-        The model is asked for `max_tokens` tokens together; more are taken, since nothing may be lost.
+        The model is asked for `max_tokens` tokens together; more are taken: nothing may be lost.
 
         Pins are never dropped to save tokens, so then they stay as they are.
         """
