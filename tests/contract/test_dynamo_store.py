@@ -145,6 +145,42 @@ def test_other_reads_are_one_call(stores: Stores, services: Services) -> None:
     }
 
 
+def test_every_read_of_the_table_sees_the_newest_state(stores: Stores, services: Services) -> None:
+    """Emulators always show it; the table only to those who ask. Indexes are never asked for it."""
+    writer = stores.writer()
+    writer.commit()
+    asked: list[tuple[str, bool]] = []
+
+    def note(params: dict[str, Any], model: Any, **_: object) -> None:  # noqa: ANN401 - botocore's
+        if "IndexName" in params:
+            return
+        tables = params.get("RequestItems", {services.table: params})
+        asked.append((model.name, tables[services.table].get("ConsistentRead") is True))
+
+    events = services.dynamodb.meta.events
+    for operation in ("Query", "GetItem", "BatchGetItem"):
+        events.register(f"provide-client-params.dynamodb.{operation}", note)
+    stores.store.read_session(writer.key, "k1")
+    stores.store.load(writer.key)
+    stores.store.get_turn(writer.key, 1)
+    stores.store.get_pin(writer.key, "p1")
+    stores.store.list_former_pins(writer.key, PinStatus.FOLDED, 10, None)
+    stores.store.list_sessions(stores.tenant, None, 10, None)
+    stores.store.get_model_answer(writer.key, "step")
+    for operation in ("Query", "GetItem", "BatchGetItem"):
+        events.unregister(f"provide-client-params.dynamodb.{operation}", note)
+    assert [name for name, _ in asked] == [
+        "BatchGetItem",
+        "Query",
+        "GetItem",
+        "BatchGetItem",
+        "Query",
+        "BatchGetItem",
+        "GetItem",
+    ]
+    assert all(consistent for _, consistent in asked)
+
+
 def test_working_memory_is_all_that_a_load_reads(stores: Stores, services: Services) -> None:
     writer = stores.writer()
     writer.commit()
