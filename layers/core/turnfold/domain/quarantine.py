@@ -3,58 +3,109 @@
 import re
 import unicodedata
 
+from turnfold.domain.phrases import Phrases
+
 MAX_PROPOSED_CHARACTERS = 400
 """A longer text is not one fact."""
 
 # Longer texts are quarantined for their length; this much of them is searched for a graver reason.
 _SEARCHED = 20_000
 
-_ENGLISH_OBJECT = r"(?:instructions?|prompts?|rules?|guidelines?|polic(?:y|ies)|directives?|context|training)"
-_INSTRUCTIONS = re.compile(
-    # Overruling what was said before.
-    r"\b(?:ignore|disregard|forget|override|bypass|overrule|discard)\b[^.!?\n]{0,40}?"
-    rf"\b(?:previous|prior|above|earlier|preceding|existing|original|all|any|your|the|system)\b[^.!?\n]{{0,30}}?\b{_ENGLISH_OBJECT}\b"
-    r"|\b(?:ignore|disregard|forget)\s+(?:everything|all(?:\s+of)?(?:\s+(?:that|this|the))?)\s+(?:above|before|prior|previous\w*)"
-    r"|\b(?:ignore|disregard)\s+(?:the|all)\s+(?:above|previous)\b"
-    r"|\b(?:ignorier|vergiss|missacht)\w*\b[^.!?\n]{0,40}?\b(?:anweisung|regel|vorgabe|instruktion|befehl|prompt)\w*"
-    r"|\b(?:ignore[zr]?|oublie[zr]?)\b[^.!?\n]{0,40}?\b(?:instructions|consignes|règles|directives)\b"
-    r"|\b(?:ignor[ae]r?|olvid[ae]r?|dimentica|esque[cç]\w+)\b[^.!?\n]{0,40}?"
-    r"\b(?:instrucci[oó]n(?:es)?|instruções|istruzioni|reglas|regras|regole|indicaciones)\b"
-    r"|\b(?:negeer|vergeet)\b[^.!?\n]{0,40}?\b(?:instructies|regels|opdrachten)\b"
-    r"|(?:игнорируй|забудь|не обращай внимания)\w*[^.!?\n]{0,40}?(?:инструкци|правил|указани|команд)"
-    r"|(?:忽略|无视|無視|忘记|忘記|忘掉|不要理会|不要遵守|跳过)[^。！？\n]{0,12}?"
-    r"(?:之前|以上|上面|上述|先前|前面|所有|一切|全部|你的|系统|系統|原来|原有)[^。！？\n]{0,10}?"
-    r"(?:指令|指示|提示|规则|規則|设定|設定|要求|命令|约束|限制)"
-    r"|(?:以前|上記|これまで|今まで|前|すべて|全て)の[^。！？\n]{0,6}?(?:指示|命令|ルール|プロンプト)[^。！？\n]{0,8}?(?:無視|忘れ)"
-    r"|(?:이전|위의?|앞의|모든)[^.!?\n]{0,8}?(?:지시|명령|규칙|프롬프트)[^.!?\n]{0,10}?(?:무시|잊)"
-    # Another role for the model.
-    r"|\byou(?:\s+are|['’]re)\s+now\s+(?:an?\b|the\b|in\b|acting\b|called\b|dan\b|free\b|no\s+longer\b|my\b)"
-    r"|\bfrom\s+now\s+on,?\s+(?:you\s+(?:are|act|will\s+(?:act|be|obey|ignore|pretend))|act|pretend|obey)\b"
-    r"|(?:^|[.!?:,;\n][ \t]{0,8}|\b(?:you|please|must|should|will|now|want\s+you\s+to)\s+)(?:act|behave|respond)\s+as\s+(?:if|though|an?|the|my|dan)\b"
-    r"|\b(?:pretend|role-?play)\s+(?:to\s+be|you(?:\s+are|['’]re)|as|that\s+you)\b"
-    r"|\b(?:dan|jailbreak|god)\s+mode\b|\bjailbr(?:eak|oken)\b|\bdo\s+anything\s+now\b"
-    r"|\b(?:du\s+bist\s+(?:jetzt|ab\s+sofort|nun)|ab\s+(?:jetzt|sofort)\s+bist\s+du)\s+(?:ein|der|die|kein)"
-    r"|\b(?:tu\s+es|vous\s+êtes)\s+(?:maintenant|désormais)\s+(?:une?|le|la)\b"
-    r"|\bahora\s+eres\s+(?:una?|el|la)\b|\bagora\s+você\s+é\s+(?:uma?|o|a)\b|\bora\s+sei\s+(?:una?|il|la)\b"
-    r"|ты\s+теперь\s"
-    r"|你现在(?:是|就是|扮演)|你現在是|从现在(?:起|开始)[，,]?你(?:是|就是|将|要|必须)|(?:请|請)?你?(?:来|要|现在)?扮演(?:一个|一名|一位|我的)"
-    r"|あなたは(?:今から|これから|今後)|지금부터 (?:너는|당신은)"
-    # The model's own instructions and secrets.
-    r"|\b(?:reveal|print|show|output|leak|repeat|expose|disclose)\b[^.!?\n]{0,30}?\b(?:system\s+prompt|your\s+(?:instructions|prompt|rules)"
-    r"|(?:api|secret|private)\s+keys?|credentials|passwords)\b"
-    r"|\bsystem[\s-]?prompts?\b|\bsystem\s+(?:message|instructions?)\b|系统提示|系統提示|システムプロンプト|시스템 프롬프트"
-    r"|системн\w+\s+(?:промпт|подсказк)"
-    r"|\b(?:the\s+)?(?:assistant|model|ai|chatbot)\s+(?:must|shall|should|has\s+to|is\s+required\s+to|will)\s+"
-    r"(?:now|always|never|from\s+now\s+on|obey|ignore|reveal|comply)\b"
-    # Role and template markers.
-    r"|<\|[\w-]{1,40}\|>|\[/?INST\]|<</?SYS>>"
-    r"|</?\s?(?:system|assistant|user|human|developer|tool|conversation|context|memory|instructions?|prompt)\s?>"
-    r"|(?:^|[\n.!?>\])。！？][ \t]{0,8})(?:#{1,6}[ \t]{0,8})?(?:system|assistant|developer)\s?[:：]"
-    r"|(?:^|\n)[ \t]{0,8}#{2,6}[ \t]{0,8}(?:system|instructions?)\b|(?:^|\n)[ \t]{0,8}(?:系统|系統)[:：]",
-    re.IGNORECASE,
+_ANY = r"[^.!?\n]{0,40}?"
+_ANY_CJK = r"[^。！？\n]{0,12}?"
+_LINE_START = r"(?:\A|\n)[\t\x20]{0,8}"
+_RULES = (
+    r"(?:instructions?|prompts?|rules?|guidelines?|polic(?:y|ies)|directives?|context|training)"
 )
+_GIVEN = r"(?:previous|prior|above|earlier|preceding|existing|original|all|any|your|the|system)"
+_PERSON = r"(?:an?|the|in|acting|called|dan|free|no longer|my)\b"
 
-_SECRETS = re.compile(
+_OVERRULING = (
+    (
+        rf"\b(?:ignore|disregard|forget|override|bypass|overrule|discard)\b{_ANY}\b{_GIVEN}\b{_ANY}"
+        rf"\b{_RULES}\b"
+    ),
+    (
+        r"\b(?:ignore|disregard|forget) (?:everything|all(?: of)?(?: (?:that|this|the))?) "
+        r"(?:above|before|prior|previous)"
+    ),
+    r"\b(?:ignore|disregard) (?:the|all) (?:above|previous)\b",
+    # German, French, Spanish, Portuguese, Italian, Dutch, Russian
+    (
+        rf"\b(?:ignorier|vergiss|missacht)\w{{0,4}}\b{_ANY}\b(?:anweisung|regel|vorgabe|instruktion"
+        rf"|befehl)"
+    ),
+    rf"\b(?:ignore[zr]?|oublie[zr]?)\b{_ANY}\b(?:instructions|consignes|règles|directives)\b",
+    (
+        rf"\b(?:ignor[ae]r?|olvid[ae]r?|dimentica|esque[cç]\w{{1,4}})\b{_ANY}"
+        r"\b(?:instrucci[oó]n(?:es)?|instruções|istruzioni|reglas|regras|regole|indicaciones)\b"
+    ),
+    rf"\b(?:negeer|vergeet)\b{_ANY}\b(?:instructies|regels|opdrachten)\b",
+    rf"(?:игнорируй|забудь|не обращай внимания){_ANY}(?:инструкци|правил|указани|команд)",
+    # Chinese, Japanese, Korean
+    (
+        rf"(?:忽略|无视|無視|忘记|忘記|忘掉|不要理会|不要遵守|跳过){_ANY_CJK}"
+        r"(?:之前|以上|上面|上述|先前|前面|所有|一切|全部|你的|系统|系統|原来|原有)"
+        rf"{_ANY_CJK}(?:指令|指示|提示|规则|規則|设定|設定|要求|命令|约束|限制)"
+    ),
+    (
+        rf"(?:以前|上記|これまで|今まで|前|すべて|全て)の{_ANY_CJK}(?:指示|命令|ルール|プロンプト)"
+        rf"{_ANY_CJK}(?:無視|忘れ)"
+    ),
+    rf"(?:이전|위의?|앞의|모든){_ANY_CJK}(?:지시|명령|규칙|프롬프트){_ANY_CJK}(?:무시|잊)",
+)
+_RECASTING = (
+    rf"\byou(?: are|'re) now {_PERSON}",
+    r"\bfrom now on,? (?:you (?:are|act|will (?:act|be|obey|ignore|pretend))|act|pretend|obey)\b",
+    (
+        r"(?:\A|[.!?:,;\n]\s{0,8}|\b(?:you|please|must|should|will|now|want you to) )"
+        r"(?:act|behave|respond) as (?:if|though|an?|the|my|dan)\b"
+    ),
+    r"\b(?:pretend|role-?play) (?:to be|you(?: are|'re)|as|that you)\b",
+    r"\b(?:dan|jailbreak|god) mode\b",
+    r"\bjailbr(?:eak|oken)\b",
+    r"\bdo anything now\b",
+    (
+        r"\b(?:the )?(?:assistant|model|ai|chatbot) (?:must|shall|should|has to|is required to"
+        r"|will) "
+        r"(?:now|always|never|from now on|obey|ignore|reveal|comply)\b"
+    ),
+    r"\b(?:du bist (?:jetzt|ab sofort|nun)|ab (?:jetzt|sofort) bist du) (?:ein|der|die|kein)",
+    r"\b(?:tu es|vous êtes) (?:maintenant|désormais) (?:une?|le|la)\b",
+    r"\b(?:ahora eres|agora você é|ora sei) (?:un[ao]?|uma?|el|la|il|o|a)\b",
+    r"\bты теперь ",
+    r"你现在(?:是|就是|扮演)|你現在是|从现在(?:起|开始)[，,]?你(?:是|就是|将|要|必须)",
+    r"[请請]?你?(?:来|要|现在)?扮演(?:一个|一名|一位|我的)",
+    r"あなたは(?:今から|これから|今後)",
+    r"지금부터 (?:너는|당신은)",
+)
+_PRYING = (
+    (
+        r"\b(?:reveal|print|show|output|leak|repeat|expose"
+        r"|disclose)\b[^.!?\n]{0,30}?\b(?:system prompt"
+        r"|your (?:instructions|prompt|rules)|(?:api|secret|private) keys?|credentials|passwords)\b"
+    ),
+    r"\bsystem[\s-]?prompts?\b",
+    r"\bsystem (?:message|instructions?)\b",
+    r"系统提示|系統提示|システムプロンプト|시스템 프롬프트",
+    r"системн\w{2} (?:промпт|подсказк)",
+)
+_FORGING = (
+    r"<\|[\w-]{1,40}\|>",
+    r"\[/?INST\]",
+    r"<</?SYS>>",
+    (
+        r"</?\s?(?:system|assistant|user|human|developer|tool|conversation|context|memory"
+        r"|instructions?"
+        r"|prompt)\s?>"
+    ),
+    r"(?:\A|[\n.!?>\])。！？]\s{0,8})(?:#{1,6}\s{0,8})?(?:system|assistant|developer)\s?[:：]",
+    rf"{_LINE_START}#{{2,6}}\s{{0,8}}(?:system|instructions?)\b",
+    rf"{_LINE_START}(?:系统|系統)[:：]",
+)
+_INSTRUCTIONS = Phrases((*_OVERRULING, *_RECASTING, *_PRYING, *_FORGING))
+
+_KEYS = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:sk|pk|rk)[-_](?:[a-z]{2,10}[-_]){0,3}[A-Za-z0-9_-]{16,}+"
     r"|(?:AKIA|ASIA|AROA|AIDA)[0-9A-Z]{16}"
@@ -64,33 +115,43 @@ _SECRETS = re.compile(
     r"|eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{6,}+"
     r")"
     r"|-----BEGIN (?:[A-Z]+ ){0,3}PRIVATE KEY"
-    r"|\bbearer\s+[A-Za-z0-9._~+/-]{20,}+"
-    r"|(?i:\b[a-z][a-z0-9+.-]{1,12}://[^\s/:@]{1,64}:[^\s/@]{1,64}@)"
+    r"|\b[Bb]earer\s+[A-Za-z0-9._~+/-]{20,}+"
+    r"|\b[a-z][a-z0-9+.-]{1,12}+://[^\s/:@]{1,64}+:[^\s/@]{1,64}+@"
 )
 # "The password is stored in a vault" tells where, "the password is hunter2" tells it.
 _NO_VALUE = (
-    r"(?!(?:in|not|never|always|too|very|stored|saved|kept|required|expired|forgotten|lost|wrong|incorrect|weak|strong|long"
-    r"|short|reset|changed|secret|safe|unknown|hidden|written|managed|the|a|an|my|your|our|on|at|being|also|still|no|only|what"
-    r"|case-sensitive|difficult|hard|easy|important|protected|optional|needed|invalid|nicht|zu|im|in|dans|trop|en|muy|no)\b)"
+    r"(?!(?:in|not|never|always|too|very|stored|saved|kept|required|expired|forgotten|lost|wrong"
+    r"|incorrect|weak|strong|long|short|reset|changed|secret|safe|unknown|hidden|written|managed"
+    r"|the|a|an|my|your|our|on|at|being|also|still|no|only|what|case-sensitive|difficult|hard|easy"
+    r"|important|protected|optional|needed|invalid|nicht|zu|im|dans|trop|en|muy)\b)"
 )
-_PASSWORDS = re.compile(
-    r"\b(?:password|passwd|passcode|passphrase|pwd|api[\s_-]?key|secret[\s_-]?key|access[\s_-]?key|private[\s_-]?key"
-    r"|(?:auth|access|api|bearer|secret)[\s_-]?token|client[\s_-]?secret|passwort|kennwort|mot\s+de\s+passe|contraseña|senha"
-    r"|wachtwoord|пароль)(?:\s+(?:for|to|of|für|de|del|da)\s+[\w .'-]{1,30}?)?"
-    rf"\s*(?:\bis\b|\bist\b|\blautet\b|\best\b|\bes\b|\bé\b|\bè\b|[:=：—-])\s*[:=]?\s*{_NO_VALUE}[\"'“«]?[^\s\"'“»]{{3,}}"
-    r"|\bpin(?:[\s-]?(?:code|number))?\s*(?:is|ist|:|=)\s*\d{4,8}(?!\d)|\bcvv2?\s*(?:is|:|=)?\s*\d{3,4}(?!\d)"
-    r"|(?:密码|密碼|口令|パスワード|暗証番号|비밀번호)(?:是|为|為|：|:|=|は|는|가)\s*[\"'“「]?[^\s，。！？、]{3,}",
-    re.IGNORECASE,
+_CREDENTIAL = (
+    r"(?:password|passwd|passcode|passphrase|pwd|(?:api|secret|access|private)[\s_-]?key"
+    r"|(?:auth|access|api|bearer|secret)[\s_-]?token|client[\s_-]?secret|passwort|kennwort"
+    r"|mot de passe|contraseña|senha|wachtwoord|пароль)"
+)
+_PASSWORDS = Phrases(
+    (
+        (
+            rf"\b{_CREDENTIAL}(?: (?:for|to|of|für|de|del|da) [\w\s.-]{{1,30}}?)?"
+            r"\s{0,4}(?:\b(?:is|ist|lautet|est|es|é|è)\b|[:=：—-])\s{0,4}[:=]?\s{0,4}"
+            rf"{_NO_VALUE}[\"“«]?[^\s\"“»]{{3,}}"
+        ),
+        r"\bpin(?:[\s-]?(?:code|number))?\s{0,4}(?:is|ist|:|=)\s{0,4}\d{4,8}(?!\d)",
+        r"\bcvv2?\s{0,4}(?:is|:|=)?\s{0,4}\d{3,4}(?!\d)",
+        (
+            r"(?:密码|密碼|口令|パスワード|暗証番号|비밀번호)(?:是|为|為|：|:|=|は|는|가)\s{0,4}"
+            r"[\"“「]?[^\s，。！？、]{3,}"
+        ),
+    )
 )
 _CARD = re.compile(r"(?<![\w.-])[2-6]\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-]|\.\d)", re.ASCII)
 _CARD_DIGITS = range(13, 20)
 
 
 def _passes_luhn(digits: str) -> bool:
-    doubled = [int(d) * 2 for d in digits[-2::-2]]
-    return (
-        sum(map(int, digits[-1::-2])) + sum(d - 9 if d > 9 else d for d in doubled)  # noqa: PLR2004
-    ) % 10 == 0
+    doubled = (divmod(int(digit) * 2, 10) for digit in digits[-2::-2])
+    return (sum(map(int, digits[-1::-2])) + sum(map(sum, doubled))) % 10 == 0
 
 
 def _has_card_number(text: str) -> bool:
@@ -115,8 +176,8 @@ def quarantine_reason(text: str) -> str | None:
     first of them that holds is given. Wishes about the answers ("always answer in French") pass.
     """
     plain = _plain(text[:_SEARCHED])
-    if _SECRETS.search(plain) or _PASSWORDS.search(plain) or _has_card_number(plain):
+    if _KEYS.search(plain) or _PASSWORDS.occur_in(plain) or _has_card_number(plain):
         return "secret"
-    if _INSTRUCTIONS.search(plain):
+    if _INSTRUCTIONS.occur_in(plain):
         return "instruction"
     return "too_long" if len(text) > MAX_PROPOSED_CHARACTERS else None
