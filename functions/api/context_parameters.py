@@ -9,7 +9,7 @@ from api.requests import MAX_TOKENS, Request, max_tokens, model_name, number, te
 from turnfold.application.read_context import ContextRequest
 from turnfold.domain.message_rules import check_question
 from turnfold.domain.messages import Message
-from turnfold.domain.policies import check_policy
+from turnfold.domain.policy_setting import check_policy
 from turnfold.domain.transcript import sha256_of
 
 MAX_QUERY_CHARACTERS = 10_000

@@ -5,7 +5,7 @@ from api.replies import Reply, knows, with_etag
 from api.requests import Request
 from api.routes import read
 from turnfold.bootstrap import Turnfold
-from turnfold.domain.policies import check_policy
+from turnfold.domain.policy_setting import check_policy
 
 CONTEXT = "/v1/sessions/{session_id}/context"
 WORKING_MEMORY = "/v1/sessions/{session_id}/working-memory"

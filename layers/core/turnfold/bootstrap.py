@@ -161,7 +161,7 @@ class Turnfold:
 
             name = self._env.get("TURNFOLD_CHAT_MODEL") or DEFAULT_CHAT_MODEL
             model = OpenAIChat(self._completions(API_SECONDS), name)
-        return Chat(self.store, self.counter, model, self.commit)
+        return Chat(self.store, self.counter, model, self.commit, self.turns)
 
     @cached_property
     def judge_now(self) -> "JudgeNow":

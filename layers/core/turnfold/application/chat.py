@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import CommitTurn, TurnToCommit
 from turnfold.application.ports import ChatModel, MemoryStore, TokenCounter
+from turnfold.application.read_turns import ReadTurns
 from turnfold.domain.context import assemble
 from turnfold.domain.errors import (
     ConflictError,
@@ -56,6 +57,7 @@ class Chat:
     counter: TokenCounter
     model: ChatModel | None
     commit: CommitTurn
+    turns: ReadTurns
 
     def __call__(
         self, key: SessionKey, asked: ChatRequest, request: IdempotentRequest
@@ -71,7 +73,7 @@ class Chat:
             raise ModelNotConfiguredError("no chat model is set up; set OPENAI_API_KEY")
         session, record = self.store.read_session(key, request.key_hash)
         if record:
-            return ChatAnswer(request.replay(record))
+            return ChatAnswer(self._spoken(key, request.replay(record)))
         if session and session.status is not SessionStatus.LIVE:
             raise SessionErasingError("the session is being erased; try again when that is done")
         context = self._context(key, asked)
@@ -87,8 +89,6 @@ class Chat:
         count = self._count(asked.model)
         body: dict[str, Any] = {
             "session_id": key.session_id,
-            "reply": reply.message,
-            "messages": [dict(one) for one in messages],
             "usage": dict(reply.usage),
             "model": reply.model,
             "finish_reason": reply.finish_reason,
@@ -101,10 +101,16 @@ class Chat:
                 "chat not committed",
                 extra={"code": "CHAT_NOT_COMMITTED", "error": type(error).__name__},
             )
-            return ChatAnswer(
-                Answer(200, body | {"turn": None, "watermark": None}), committed=False
-            )
-        return ChatAnswer(answer)
+            failed = Answer(200, body | {"turn": None, "watermark": None})
+            return ChatAnswer(_with_messages(failed, messages), committed=False)
+        if answer.replayed:
+            return ChatAnswer(self._spoken(key, answer))
+        return ChatAnswer(_with_messages(answer, messages))
+
+    def _spoken(self, key: SessionKey, answer: Answer) -> Answer:
+        """A stored answer with its texts, which only the turn itself holds: they may be long."""
+        turn = self.turns.one(key, answer.body["turn"])
+        return _with_messages(answer, turn.messages)
 
     def _context(self, key: SessionKey, asked: ChatRequest) -> tuple[Message, ...]:
         """The context with the question at its end; without a session the question alone."""
@@ -124,3 +130,8 @@ class Chat:
 
     def _count(self, model: str | None) -> CountText:
         return lambda text: self.counter.count(text, model)
+
+
+def _with_messages(answer: Answer, messages: Sequence[Message]) -> Answer:
+    texts = {"reply": dict(messages[-1]), "messages": [dict(one) for one in messages]}
+    return replace(answer, body={**answer.body, **texts})

@@ -257,4 +257,5 @@ def pending_bound(session: Session) -> int:
     """
     if session.settings.judges_pins:
         return session.committed_through - max(session.judged_through, session.compacted_through)
-    return int(session.settings.auto_compression and session.tail_start > session.raw_start)
+    looked_at = max(session.head_end, session.compacted_through)
+    return int(session.settings.auto_compression and session.tail_start > looked_at + 1)

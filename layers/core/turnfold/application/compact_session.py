@@ -20,7 +20,8 @@ from turnfold.domain.errors import GuardFailedError, ModelFailedError, StoreUnav
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pin_rules import edit_of
-from turnfold.domain.planner import Entry, Fold, FoldPins, JudgeTurns, Step, next_step
+from turnfold.domain.planner import Fold, FoldPins, JudgeTurns, Step, next_step
+from turnfold.domain.regions import Entry
 from turnfold.domain.sessions import SessionKey, SessionStatus, SummaryRef, TurnRange
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn

@@ -16,8 +16,8 @@ from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.memory_text import memory_message
 from turnfold.domain.messages import Message, chat_form
 from turnfold.domain.pins import Pin
-from turnfold.domain.regions import Regions, split_regions
-from turnfold.domain.sessions import TurnRange
+from turnfold.domain.regions import Regions, first_turn, split_regions
+from turnfold.domain.sessions import TurnRange, gaps
 from turnfold.domain.summaries import Summary
 from turnfold.domain.tokens import PER_LIST, count_message, count_messages
 from turnfold.domain.transcript import sha256_of
@@ -232,7 +232,7 @@ class _Assembly:
             system=self.system,
             head=tuple(chosen.head),
             pins=tuple(chosen.pins),
-            window=(*chosen.summaries, *chosen.raw),
+            window=tuple(sorted((*chosen.summaries, *chosen.raw), key=first_turn)),
             tail=tuple(chosen.tail),
             tokens=tokens,
             dropped=self._dropped(),
@@ -264,17 +264,6 @@ class _Assembly:
         kept = [(turn.number, turn.number) for turn in (*chosen.head, *chosen.raw, *chosen.tail)]
         kept += [(summary.from_turn, summary.to_turn) for summary in chosen.summaries]
         return gaps(kept, self.memory.session.committed_through)
-
-
-def gaps(kept: Iterable[tuple[int, int]], last: int) -> tuple[TurnRange, ...]:
-    """The runs of numbers from 1 to `last` that no range of `kept` covers, ascending."""
-    found: list[TurnRange] = []
-    reached = 0
-    for first, end in (*sorted(kept), (last + 1, last + 1)):
-        if first > reached + 1:
-            found.append(TurnRange(reached + 1, first - 1))
-        reached = max(reached, end)
-    return tuple(found)
 
 
 def assemble(

@@ -20,10 +20,9 @@ class WorkingMemory:
 
 
 def raw_numbers(session: Session) -> tuple[int, ...]:
-    """The numbers of the turns that stand word for word: the head, and all that is not folded."""
-    return (
-        *range(1, session.head_end + 1),
-        *range(session.raw_start, session.committed_through + 1),
+    """The numbers of the turns that stand word for word, ascending."""
+    return tuple(
+        number for run in session.raw_ranges for number in range(run.from_turn, run.to_turn + 1)
     )
 
 

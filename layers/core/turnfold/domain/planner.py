@@ -20,11 +20,12 @@ gets no summary of its own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin
-from turnfold.domain.regions import split_regions
+from turnfold.domain.regions import Entry, first_turn, last_turn, split_regions
 from turnfold.domain.settings import Settings
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
@@ -51,8 +52,6 @@ ROUND_SUMMARY_TOKENS = 200
 """A summary has at most this many tokens, or a fifth of its source where that is more."""
 
 SOURCE_SHARE = 5
-
-type Entry = Summary | Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +89,6 @@ class Fold:
 
 
 type Step = JudgeTurns | FoldPins | Fold
-
-
-def first_turn(entry: Entry) -> int:
-    """The first turn that an entry stands for."""
-    return entry.number if isinstance(entry, Turn) else entry.from_turn
-
-
-def last_turn(entry: Entry) -> int:
-    """The last turn that an entry stands for."""
-    return entry.number if isinstance(entry, Turn) else entry.to_turn
 
 
 def summary_cap(settings: Settings, source_tokens: int, replaced_tokens: int) -> int:
@@ -221,8 +210,12 @@ def _tiered_step(window: Sequence[Entry], settings: Settings, measure: Measure) 
         return None
     if not _Load(window, settings, measure).is_over():
         return None
-    histories = [one for one in window if isinstance(one, Summary) and one.level > 1]
+    histories = [one for one in window if _is_history(one)]
     fresh = window[len(histories) :]
+    if any(map(_is_history, fresh)):
+        # A head that was made smaller left turns before the first history: it takes them up.
+        until = next(at for at, one in enumerate(window) if _is_history(one)) + 1
+        return _fold(_at_most(window[:until], measure), settings, measure)
     run = _fresh_run(histories, fresh, settings, measure)
     if not run:
         return _fold(histories[-2:], settings, measure) if len(histories) > 1 else None
@@ -271,6 +264,10 @@ def _fold(entries: Sequence[Entry], settings: Settings, measure: Measure) -> Fol
         measure.tokens(one) if isinstance(one, Turn) else one.source_tokens for one in entries
     )
     return Fold(tuple(entries), summary_cap(settings, source, replaced))
+
+
+def _is_history(entry: Entry) -> TypeGuard[Summary]:
+    return isinstance(entry, Summary) and entry.level > 1
 
 
 def _span(entries: Sequence[Entry]) -> int:

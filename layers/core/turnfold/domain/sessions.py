@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -60,6 +60,17 @@ class TurnRange:
     to_turn: int
 
 
+def gaps(covered: Iterable[tuple[int, int]], last: int) -> tuple[TurnRange, ...]:
+    """The runs of numbers from 1 to `last` that no range covers; all ends are inclusive."""
+    found: list[TurnRange] = []
+    reached = 0
+    for first, end in (*sorted(covered), (last + 1, last + 1)):
+        if first > reached + 1:
+            found.append(TurnRange(reached + 1, first - 1))
+        reached = max(reached, end)
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """The counters and watermarks of one session; one small item, read and written by every commit.
@@ -107,22 +118,22 @@ class Session:
     def head_end(self) -> int:
         """The last turn of the head.
 
-        Once something is folded the head is what stands before the first summary: a later change of
-        `head_size` neither brings folded turns back nor folds what was promised to stay.
+        A later, larger `head_size` does not bring folded turns back: the head ends before the first
+        summary at the latest.
         """
-        if self.manifest:
-            return self.manifest[0].from_turn - 1
-        return min(self.settings.head_size, self.committed_through)
-
-    @property
-    def raw_start(self) -> int:
-        """The first turn after head and summaries: from here on all turns stand word for word."""
-        return max(self.head_end, self.compacted_through) + 1
+        end = min(self.settings.head_size, self.committed_through)
+        return min(end, self.manifest[0].from_turn - 1) if self.manifest else end
 
     @property
     def tail_start(self) -> int:
         """The first turn of the tail. Folded turns do not come back when `tail_size` grows."""
-        return max(self.raw_start, self.committed_through - self.settings.tail_size + 1)
+        newest = self.committed_through - self.settings.tail_size + 1
+        return max(self.head_end + 1, self.compacted_through + 1, newest)
+
+    @property
+    def raw_ranges(self) -> tuple[TurnRange, ...]:
+        """The turns that stand word for word: all that no summary covers, ascending."""
+        return gaps(((ref.from_turn, ref.to_turn) for ref in self.manifest), self.committed_through)
 
     @property
     def expires_at(self) -> datetime:

@@ -1,8 +1,8 @@
-"""The transcript's records: one for each turn, canonical, chained by hash.
+"""The transcript's records: one for each turn, word for word, chained by hash.
 
-A record is canonical JSON (sorted keys, no spaces, UTF-8). Its `sha256` is that of the record
-without the member `sha256`; `prev_sha256` is the hash of the record before, or 64 zeros (api.md,
-clarification 7).
+A record is JSON in UTF-8, its messages with their members in the committed order. Its `sha256` is
+that of its canonical JSON (sorted keys, no spaces, UTF-8) without the member `sha256`;
+`prev_sha256` is the hash of the record before, or 64 zeros (api.md, clarification 7).
 """
 
 import hashlib
@@ -67,7 +67,8 @@ def make_record(
         sha256=digest,
         prev_sha256=prev_sha256,
     )
-    return turn, canonical({**body, "sha256": digest})
+    record = json.dumps({**body, "sha256": digest}, ensure_ascii=False, separators=(",", ":"))
+    return turn, record.encode()
 
 
 def read_record(raw: bytes) -> Turn:
