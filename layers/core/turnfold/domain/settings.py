@@ -19,7 +19,7 @@ MEMORY_ROLES = ("system", "developer", "user")
 
 MAX_MODEL_NAME = 200
 
-_BOUNDS = {
+BOUNDS = {
     "head_size": (1, 100),
     "tail_size": (1, 100),
     "window_max_size": (1, 1000),
@@ -29,7 +29,7 @@ _BOUNDS = {
     "max_pin_tokens": (20, 100_000),
     "expire_days": (1, 3650),
 }
-_CHOICES = {"schedule": SCHEDULES, "pin_mode": PIN_MODES, "memory_role": MEMORY_ROLES}
+CHOICES = {"schedule": SCHEDULES, "pin_mode": PIN_MODES, "memory_role": MEMORY_ROLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
-        for name, (low, high) in _BOUNDS.items():
+        for name, (low, high) in BOUNDS.items():
             value = getattr(self, name)
             if type(value) is not int or not low <= value <= high:
                 raise InvalidSettingsError(f"{name} must be a whole number from {low} to {high}")
-        for name, allowed in _CHOICES.items():
+        for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise InvalidSettingsError(f"{name} must be one of {', '.join(allowed)}")
         if type(self.auto_compression) is not bool:

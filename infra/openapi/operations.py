@@ -1,0 +1,182 @@
+"""What each route takes and answers. Its summary is the docstring of its function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from turnfold.domain.limits import DEFAULT_PAGE, MAX_PAGE
+from turnfold.domain.pins import PinStatus
+from turnfold.domain.policy_setting import POLICIES
+
+type Parameter = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route. `body` and `answers` name schemas; `problems` are statuses of its own."""
+
+    tag: str
+    summary: str = ""
+    query: tuple[Parameter, ...] = ()
+    headers: tuple[str, ...] = ()
+    body: str | None = None
+    body_required: bool = True
+    answers: dict[int, str | None] = field(default_factory=dict)
+    problems: tuple[int, ...] = ()
+    later: bool = False
+
+
+def _query(name: str, schema: dict[str, Any], description: str = "") -> Parameter:
+    parameter: Parameter = {"name": name, "in": "query", "schema": schema}
+    return parameter | ({"description": description} if description else {})
+
+
+MAX_TOKENS = _query("max_tokens", {"type": "integer", "minimum": 1, "maximum": 10_000_000})
+MODEL = _query("model", {"type": "string", "minLength": 1, "maxLength": 200})
+CURSOR = _query("cursor", {"type": "string"}, "next_cursor of the page before")
+LIMIT = _query(
+    "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": DEFAULT_PAGE}
+)
+PAGED = (LIMIT, CURSOR)
+TURN_NUMBER = {"type": "integer", "minimum": 1, "maximum": 999_999_999_999}
+SESSION = "/v1/sessions/{session_id}"
+
+
+def _later(tag: str, summary: str, body: str | None = None) -> Operation:
+    return Operation(tag, summary, body=body, answers={200: "Anything"}, later=True)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "GET /v1/sessions": Operation(
+        "Sessions",
+        query=(_query("user_id", {"type": "string", "minLength": 1, "maxLength": 256}), *PAGED),
+        answers={200: "SessionPage"},
+        problems=(422,),
+    ),
+    f"PUT {SESSION}": Operation(
+        "Sessions",
+        headers=("If-Match",),
+        body="SessionInput",
+        body_required=False,
+        answers={200: "Session", 201: "Session"},
+        problems=(400, 409, 412, 501),
+    ),
+    f"PATCH {SESSION}": Operation(
+        "Sessions",
+        headers=("If-Match",),
+        body="SessionInput",
+        body_required=False,
+        answers={200: "Session"},
+        problems=(400, 404, 409, 412, 501),
+    ),
+    f"GET {SESSION}": Operation(
+        "Sessions",
+        headers=("If-None-Match",),
+        answers={200: "Session", 304: None},
+        problems=(404,),
+    ),
+    f"DELETE {SESSION}": _later("Sessions", "Erase a session."),
+    "DELETE /v1/users/{user_id}": _later("Sessions", "Erase all sessions of a user."),
+    "GET /v1/erasures/{erasure_id}": _later("Sessions", "The receipt of an erasure."),
+    f"POST {SESSION}/turns": Operation(
+        "Turns",
+        query=(_query("include", {"enum": ["context"]}), MAX_TOKENS, MODEL),
+        headers=("Idempotency-Key",),
+        body="TurnInput",
+        answers={201: "Committed"},
+        problems=(400, 409, 413),
+    ),
+    f"GET {SESSION}/turns/{{turn}}": Operation("Turns", answers={200: "Turn"}, problems=(404,)),
+    f"GET {SESSION}/transcript": Operation(
+        "Turns",
+        query=(
+            _query("from", TURN_NUMBER, "The first turn"),
+            _query("to", TURN_NUMBER, "The last turn, inclusive"),
+            *PAGED,
+        ),
+        answers={200: "TurnPage"},
+        problems=(404, 413),
+    ),
+    f"GET {SESSION}/transcript/verify": _later("Turns", "Check the hash chain."),
+    f"POST {SESSION}/open-turn/messages": _later("Turns", "Add messages to the open turn."),
+    f"GET {SESSION}/open-turn": _later("Turns", "The open turn."),
+    f"POST {SESSION}/open-turn/commit": _later("Turns", "Commit the open turn."),
+    f"DELETE {SESSION}/open-turn": _later("Turns", "Drop the open turn."),
+    f"GET {SESSION}/context": Operation(
+        "Context",
+        query=(
+            MAX_TOKENS,
+            MODEL,
+            _query("query", {"type": "string", "minLength": 1, "maxLength": 10_000}),
+            _query("recall", {"type": "integer", "minimum": 0, "maximum": 100}),
+            _query("format", {"enum": ["openai"]}),
+            _query("policy", {"enum": list(POLICIES)}),
+        ),
+        headers=("If-None-Match",),
+        answers={200: "Context", 304: None},
+        problems=(404, 413, 501),
+    ),
+    f"POST {SESSION}/context": Operation(
+        "Context",
+        headers=("If-None-Match",),
+        body="ContextInput",
+        body_required=False,
+        answers={200: "Context", 304: None},
+        problems=(400, 404, 413, 501),
+    ),
+    f"GET {SESSION}/working-memory": Operation(
+        "Context",
+        headers=("If-None-Match",),
+        answers={200: "WorkingMemory", 304: None},
+        problems=(404, 413),
+    ),
+    f"GET {SESSION}/pins": Operation(
+        "Pins",
+        query=(_query("status", {"enum": [one.value for one in PinStatus]}), *PAGED),
+        answers={200: "PinPage"},
+        problems=(404,),
+    ),
+    f"POST {SESSION}/pins": Operation(
+        "Pins",
+        headers=("Idempotency-Key",),
+        body="PinInput",
+        answers={201: "Pin"},
+        problems=(400, 404, 409),
+    ),
+    f"GET {SESSION}/pins/{{pin_id}}": Operation(
+        "Pins", headers=("If-None-Match",), answers={200: "Pin", 304: None}, problems=(404,)
+    ),
+    f"PATCH {SESSION}/pins/{{pin_id}}": Operation(
+        "Pins",
+        headers=("If-Match",),
+        body="PinEdit",
+        answers={200: "Pin"},
+        problems=(400, 404, 409, 412),
+    ),
+    f"DELETE {SESSION}/pins/{{pin_id}}": Operation(
+        "Pins", answers={204: None}, problems=(404, 409)
+    ),
+    f"POST {SESSION}/chat": Operation(
+        "Chat",
+        headers=("Idempotency-Key",),
+        body="ChatInput",
+        answers={200: "Chatted"},
+        problems=(400, 409, 413, 424),
+    ),
+    "POST /v1/chat/completions": _later("Chat", "Chat completions with memory.", "Anything"),
+    "GET /v1/models": _later("Chat", "The models of the provider."),
+    "GET /healthz": Operation("Operations", answers={200: "Health"}),
+    "GET /openapi.json": Operation("Operations", answers={200: "Anything"}),
+    "GET /docs": Operation("Operations", answers={200: None}),
+    f"POST {SESSION}/compact": Operation(
+        "Operations", headers=("Idempotency-Key",), answers={202: "Rung"}, problems=(404,)
+    ),
+    f"GET {SESSION}/usage": _later("Operations", "Model calls, tokens and cost by step."),
+    f"POST {SESSION}/fork": _later("Operations", "Copy a session up to a turn.", "ForkInput"),
+    f"GET {SESSION}/export": _later("Operations", "Everything of a session."),
+    f"POST {SESSION}/import": _later("Operations", "Bring in what was exported."),
+    f"POST {SESSION}/rebuild": _later("Operations", "Working memory anew from the transcript."),
+    f"POST {SESSION}/search": _later("Recall", "Turns that answer a query.", "SearchInput"),
+    "POST /v1/search": _later("Recall", "The same over all sessions.", "SearchInput"),
+}
