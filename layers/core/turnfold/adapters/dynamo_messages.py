@@ -1,11 +1,12 @@
 """Lists of messages in DynamoDB, for the library's windows and managers.
 
-A list is one compressed text. It lies in pieces, because an item may have 400 KB; a first item names
-them. New pieces are written before that item names them, and old ones are removed afterwards, so a
-reader sees the old list or the new one and never a mixture.
+A list is one compressed text. It lies in pieces, because an item may have 400 KB; the item `LIST`
+of a partition names the version and the number of the others. They are written before that item
+names them, and old ones are removed afterwards, so a reader sees the old list or the new one and
+never a mixture.
 
-    PK  W#<tenant>#<hash of the id>      SK  LIST             names a version and its number of pieces
-                                             PIECE#<version>#<n>
+    PK  W#<tenant>#<hash of the id>
+    SK  LIST, PIECE#<version>#<number>
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from turnfold.adapters.aws_errors import mapped_errors
 from turnfold.adapters.dynamo_keys import escape
 from turnfold.domain.errors import StoreUnavailableError
+from turnfold.domain.memory_ids import check_memory_id
 from turnfold.domain.messages import Message
 
 if TYPE_CHECKING:
@@ -121,7 +123,9 @@ class DynamoMessages:
                 )
 
     def _partition(self, memory_id: str) -> str:
-        digest = hashlib.sha256(memory_id.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = hashlib.sha256(
+            check_memory_id(memory_id).encode("utf-8", "surrogatepass")
+        ).hexdigest()
         return f"W#{escape(self._tenant)}#{digest}"
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from turnfold.domain.errors import StoreError
+from turnfold.domain.memory_ids import check_memory_id
 from turnfold.domain.messages import Message
 
 
@@ -68,5 +69,7 @@ class FileMessages:
             raise
 
     def _path(self, memory_id: str) -> Path:
-        digest = hashlib.sha256(memory_id.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = hashlib.sha256(
+            check_memory_id(memory_id).encode("utf-8", "surrogatepass")
+        ).hexdigest()
         return self._folder / f"{digest}.json"

@@ -4,6 +4,7 @@ import copy
 import threading
 from collections.abc import Sequence
 
+from turnfold.domain.memory_ids import check_memory_id
 from turnfold.domain.messages import Message
 
 
@@ -18,10 +19,11 @@ class InMemoryMessages:
     def get_messages(self, memory_id: str) -> list[Message]:
         """See `MessageStore`."""
         with self._lock:
-            return copy.deepcopy(self._lists.get(memory_id, []))
+            return copy.deepcopy(self._lists.get(check_memory_id(memory_id), []))
 
     def update_messages(self, memory_id: str, messages: Sequence[Message]) -> None:
         """See `MessageStore`."""
+        check_memory_id(memory_id)
         own = copy.deepcopy(list(messages))
         with self._lock:
             self._lists[memory_id] = own
@@ -29,4 +31,4 @@ class InMemoryMessages:
     def delete_messages(self, memory_id: str) -> None:
         """See `MessageStore`."""
         with self._lock:
-            self._lists.pop(memory_id, None)
+            self._lists.pop(check_memory_id(memory_id), None)

@@ -82,7 +82,7 @@ class OpenAIEmbeddings:
             content = self._post(texts)
         except ModelFailedError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a foreign client raises is a failure
             status = getattr(error, "status_code", None)
             reason = f"the embeddings failed ({type(error).__name__})"
             raise ModelFailedError(reason, status if isinstance(status, int) else None) from None
