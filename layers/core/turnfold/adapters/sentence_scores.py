@@ -1,5 +1,6 @@
 """How much each sentence of a conversation is worth to a summary of it."""
 
+import heapq
 import math
 import re
 from collections import Counter
@@ -7,7 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from turnfold.adapters import sentence_cues as cues
-from turnfold.adapters.statements import is_lasting_statement, is_question, speaks_of_themselves
+from turnfold.adapters.statements import (
+    is_asked_to_be_kept,
+    is_lasting_statement,
+    is_question,
+    speaks_of_themselves,
+)
 from turnfold.adapters.summary_layout import labelled_lines
 from turnfold.domain.blobs import without_blobs
 from turnfold.domain.identifiers import KEPT_LABEL, extract_identifiers
@@ -36,11 +42,15 @@ _FIRST_PERSON = Phrases(cues.FIRST_PERSON)
 _MACHINE_SIGN = re.compile(r"[{}\[\]<>=|\\_\"/;$]")
 _END = re.compile(r"[.!?…。！？；;।॥؟۔][\"'”’»)\]」』）】]*\Z")
 
+MOST_CANDIDATES = 2000
+"""Sentences that are looked at closely; a source of 100,000 tokens has three times as many."""
+
 _SPEAKER_WEIGHT = {"user": 1.0, "summary": 1.0, "assistant": 0.8, "tool": 0.45}
 _MOST_MACHINE_SIGNS = 0.08
 # Lengths are in characters, and those of dense scripts count double.
 _FRAGMENT = 25
 _LEAST_TERMS = 2
+_FACT = 0.6
 _SHORT = 60
 _OPENING_QUOTES = '"“„«「『'
 _CLOSING_QUOTES = '"”“»」』'
@@ -64,7 +74,6 @@ class Candidate:
     speaker: str
     text: str
     terms: frozenset[str]
-    identifiers: tuple[str, ...]
     score: float
 
 
@@ -170,23 +179,27 @@ def _manner(piece: _Piece) -> float:
         factor *= 0.75 if piece.speaker == "user" else 0.55
     if _REFERS_BACK.begin(text):
         factor *= 0.8
-    if length < _FRAGMENT or len(piece.terms) < _LEAST_TERMS:
-        factor *= 0.6
     if length > _LONG:
         factor *= (_LONG / length) ** 0.5
     return factor
 
 
+def _statement(piece: _Piece) -> float:
+    """What it is worth that people say something about themselves."""
+    if piece.speaker not in ("user", "summary"):
+        return 0.0
+    if is_asked_to_be_kept(piece.text):
+        return 0.9
+    if is_lasting_statement(piece.text):
+        return 0.6
+    if speaks_of_themselves(piece.text):
+        return 0.45
+    return 0.15 if _FIRST_PERSON.occur_in(piece.text) else 0.0
+
+
 def _emphasis(piece: _Piece, identifiers: Sequence[str]) -> float:
-    """What a sentence is worth beyond its words."""
+    """What a sentence is worth beyond its words and its speaker."""
     extra = 0.12 * min(3, len(identifiers))
-    if piece.speaker in ("user", "summary"):
-        if is_lasting_statement(piece.text):
-            extra += 0.6
-        elif speaks_of_themselves(piece.text):
-            extra += 0.45
-        elif _FIRST_PERSON.occur_in(piece.text):
-            extra += 0.15
     if _DECISION.occur_in(piece.text):
         extra += 0.2
     if piece.place == 0:
@@ -196,14 +209,32 @@ def _emphasis(piece: _Piece, identifiers: Sequence[str]) -> float:
     return extra
 
 
+def _worth_a_look(pieces: Sequence[_Piece], contents: Sequence[float]) -> list[int]:
+    """The pieces that are scored in full: all, or the most telling ones of a very long source."""
+    if len(pieces) <= MOST_CANDIDATES:
+        return list(range(len(pieces)))
+
+    def promise(at: int) -> float:
+        piece = pieces[at]
+        return (
+            contents[at] * _SPEAKER_WEIGHT.get(piece.speaker, 1.0) * (2 if piece.place == 0 else 1)
+        )
+
+    return sorted(heapq.nlargest(MOST_CANDIDATES, range(len(pieces)), key=promise))
+
+
 def score_sentences(passages: Sequence[Passage]) -> list[Candidate]:
-    """Every sentence of the passages in order, scored.
+    """Up to `MOST_CANDIDATES` different sentences of the passages in order, scored.
 
     High: words that the whole is about, identifiers, the first sentence of a passage, what the user
     states and decides. Low: small talk, offers of help, headings, questions of the assistant, tool
-    output and program text. The work is linear in the length of the source.
+    output and fragments. The work is linear in the length of the source.
     """
-    pieces = list(_pieces(passages))
+    different: dict[str, _Piece] = {}
+    for piece in _pieces(passages):
+        # Of a sentence that is said again and again the first stands for all.
+        different.setdefault(piece.text, piece)
+    pieces = list(different.values())
     weights = _weights(pieces)
     contents = [
         sum(weights[term] for term in piece.terms) / (len(piece.terms) + 4) ** 0.6
@@ -211,10 +242,17 @@ def score_sentences(passages: Sequence[Passage]) -> list[Candidate]:
     ]
     most = max(contents, default=0.0) or 1.0
     candidates = []
-    for order, (piece, content) in enumerate(zip(pieces, contents, strict=True)):
+    for order in _worth_a_look(pieces, contents):
+        piece = pieces[order]
         identifiers = extract_identifiers(piece.text)
-        score = (0.3 + content / most + _emphasis(piece, identifiers)) * _manner(piece)
+        statement = _statement(piece)
+        score = 0.3 + contents[order] / most + statement + _emphasis(piece, identifiers)
+        score *= _manner(piece)
+        # A short sentence is a fragment, unless it says a fact.
+        is_short = _length(piece.text) < _FRAGMENT or len(piece.terms) < _LEAST_TERMS
+        if is_short and statement < _FACT:
+            score *= 0.6
         candidates.append(
-            Candidate(order, piece.part, piece.speaker, piece.text, piece.terms, identifiers, score)
+            Candidate(order, piece.part, piece.speaker, piece.text, piece.terms, score)
         )
     return candidates

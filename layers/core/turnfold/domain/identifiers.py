@@ -13,12 +13,13 @@ from turnfold.domain.blobs import without_blobs
 
 KEPT_LABEL = "Kept: "
 _KEPT_SEPARATOR = "; "
+_LONGEST_KEPT = 500
 # Beyond the longest prefix that fits, so many later (shorter) identifiers are still tried.
 _LATER_TRIES = 24
 
 # Smaller numbers count things that nobody has to look up.
 _LEAST_DIGITS = 2
-_BARE_PREFIXES = frozenset("+-−~≈<>≤≥v")
+_BARE_PREFIXES = frozenset("+-−~≈<>≤≥v第")
 # "B2" is a code, "x2" is not.
 _LEAST_CODE = 3
 # "Call 020 7946 0958": as many digits as a telephone number has.
@@ -99,7 +100,7 @@ def _kept(text: str) -> Iterator[_Hit]:
     for match in _KEPT_LINE.finditer(text):
         at = match.start("items")
         for item in match.group("items").split(_KEPT_SEPARATOR):
-            if item.strip():
+            if item.strip() and len(item) <= _LONGEST_KEPT:
                 yield at, at + len(item), item.strip()
             at += len(item) + len(_KEPT_SEPARATOR)
 
@@ -153,7 +154,7 @@ _THOUSANDS = re.compile(r"(?<=\d)[,'’ \u00a0\u202f](?=\d{3}(?!\d))")
 _OTHER_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−～~", "-"))
 _COMPARED = re.compile(
     # A number with everything that joins digits is one word, so 12 is not found inside 123 or 12.5.
-    r"(?P<number>-?(?<![^\W_]-)\d+(?:[.:/-]\d+)*)(?:(?:st|nd|rd|th)(?![^\W_]))?"
+    r"(?P<number>(?:(?<![^\W_])-)?\d+(?:[.:/-]\d+)*)(?:(?:st|nd|rd|th)(?![^\W_]))?"
     r"|(?P<wide>[\u2e80-\u9fff\uf900-\ufaff])|(?P<word>[^\W\d_]+)|(?P<sign>[$€£¥₹₽₩%#@+/\\&=?°])"
 )
 

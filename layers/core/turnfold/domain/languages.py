@@ -5,14 +5,15 @@ from collections import Counter
 
 _RANGES: dict[str, str] = {
     "latin": "A-Za-zªºÀ-ÖØ-öø-ʯḀ-ỿＡ-Ｚａ-ｚ",
-    "han": "々〆㐀-䶿一-鿿豈-﫿\U00020000-\U0003ffff",
+    "han": "々〆\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
     "kana": "ぁ-ゖァ-ヺー-ヿㇰ-ㇿｦ-ﾝ",
     "hangul": "ᄀ-ᇿ㄰-㆏가-힣",
     "cyrillic": "Ѐ-ԯᲀ-ᲈ",
     "greek": "Ͱ-Ͽἀ-῿",
-    "arabic": "ؠ-ي٠-ۓەۮ-ۿݐ-ݿࢠ-ࣉﭐ-﷿ﹰ-ﻼ",
+    "arabic": "\u0620-\u064a\u066e-\u06d3\u06d5\u06ee\u06ef\u06fa-\u06ff\u0750-\u077f\u08a0-\u08c9"
+    "\ufb50-\ufdff\ufe70-\ufefc",
     "hebrew": "א-ת",
-    "devanagari": "ऀ-ॣ०-ॿ",
+    "devanagari": "\u0900-\u0963\u0970-\u097f",
     "bengali": "ঀ-৿",
     "gurmukhi": "਀-੿",
     "gujarati": "઀-૿",
@@ -75,7 +76,7 @@ _LANGUAGE_OF_WORD = {
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 _LEAST_LETTERS = 20
-_LEAST_DENSE = 8
+_LEAST_DENSE = 12
 _LEAST_VOTES = 3
 _LEAST_VOTE_SHARE = 0.08
 _CLEAR_LEAD = 2.0
