@@ -12,7 +12,7 @@ from typing import Any
 from api.problems import RefusedError
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.ports import Caller
-from turnfold.domain.clean_json import clean_text, parse_json
+from turnfold.domain.clean_json import parse_json
 from turnfold.domain.errors import BadJsonError, InvalidIdError
 from turnfold.domain.limits import DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY_CHARACTERS, MAX_PAGE
 from turnfold.domain.sessions import SessionKey, check_id
@@ -93,9 +93,9 @@ class Request:
     # -------------------------------------------------------------------------------------- query
 
     def query(self, name: str) -> str | None:
-        """A query parameter, cleaned as a body is; the last one if it was sent several times."""
+        """A query parameter; the last one if it was sent several times."""
         value = (self.event.get("queryStringParameters") or {}).get(name)
-        return None if value is None else clean_text(str(value))
+        return None if value is None else str(value)
 
     def query_number(self, name: str, low: int, high: int) -> int | None:
         """A whole number from the query."""
