@@ -53,6 +53,10 @@ KINDS: Mapping[type[Exception], Kind] = {
         "wait for as long as Retry-After says, then repeat with the same Idempotency-Key",
     ),
     errors.NotAvailableError: Kind(501, "not_implemented", "Not available yet"),
+    # For errors that have no line of their own.
+    errors.InvalidInputError: Kind(422, "invalid_input", "The request is not valid"),
+    errors.NotFoundError: Kind(404, "not_found", "Not found"),
+    errors.ConflictError: Kind(409, "conflict", "The state does not allow it now"),
 }
 INTERNAL = Kind(
     500,
