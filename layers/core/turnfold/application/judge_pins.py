@@ -20,6 +20,7 @@ from turnfold.domain.judgement import (
 )
 from turnfold.domain.messages import content_texts
 from turnfold.domain.pin_rules import PinEdit, PinFactory, ProposedPin, apply_proposals
+from turnfold.domain.pin_slots import pin_slot
 from turnfold.domain.pins import Pin, PinStatus, Trust
 from turnfold.domain.sessions import SessionKey
 from turnfold.domain.tokens import CountText
@@ -65,7 +66,7 @@ class PinJudge:
     ) -> PinEdit:
         """What the rules would pin."""
         proposals = [
-            ProposedPin(turn.number, text, 1.0, "user")
+            ProposedPin(turn.number, text, 1.0, "user", slot=pin_slot(text))
             for turn in turns
             for text in self.rule.propose(_user_texts(turn))
         ]

@@ -8,6 +8,7 @@ from datetime import datetime
 from turnfold.domain.errors import InvalidPinError
 from turnfold.domain.limits import MAX_PIN_CHARACTERS, MAX_PINS
 from turnfold.domain.messages import content_texts
+from turnfold.domain.pin_slots import pin_slot
 from turnfold.domain.pins import Pin, PinStatus, Trust
 from turnfold.domain.quarantine import quarantine_reason
 from turnfold.domain.tokens import CountText
@@ -16,13 +17,17 @@ from turnfold.domain.turns import Turn
 
 @dataclass(frozen=True, slots=True)
 class ProposedPin:
-    """A fact that a judgement wants to pin, before anything of it is believed."""
+    """A fact that a judgement wants to pin, before anything of it is believed.
+
+    It `replaces` the pin of that id, or what the user said before of the same `slot`.
+    """
 
     turn: int
     text: str
     confidence: float
     said_by: str
     replaces: str | None = None
+    slot: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +162,12 @@ def apply_proposals(
         if reason or len(active) >= MAX_PINS:
             changed.append(made.pin(proposal, PinStatus.QUARANTINED, reason or "too_many"))
             continue
-        if proposal.replaces in active:
-            old = active.pop(proposal.replaces)
+        old = active.pop(_replaced(proposal, active.values()) or "", None)
+        if old:
+            changed = [one for one in changed if one is not old]
             changed.append(made.moved(old, PinStatus.INVALIDATED))
-        pin = made.pin(proposal, PinStatus.ACTIVE, None)
+        kept = replace(proposal, replaces=old.pin_id if old else None)
+        pin = made.pin(kept, PinStatus.ACTIVE, None)
         active[pin.pin_id] = pin
         changed.append(pin)
     return edit_of(pins, changed)
@@ -181,6 +188,16 @@ def _held_back(proposal: ProposedPin, turn: Turn | None) -> str | None:
     if not fact & said and fact & shown:
         return "tool_output"
     return None
+
+
+def _replaced(proposal: ProposedPin, active: Iterable[Pin]) -> str | None:
+    """The id of the pin that a proposal takes the place of."""
+    if proposal.replaces or not proposal.slot:
+        return proposal.replaces
+    same = (
+        pin for pin in active if pin.trust is Trust.USER and pin_slot(pin.text) == proposal.slot
+    )
+    return next((pin.pin_id for pin in same), None)
 
 
 def _texts_of(turn: Turn, role: str) -> Iterable[str]:

@@ -1,0 +1,28 @@
+"""Which facts of a person replace one another."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnfold.domain.pin_slots import pin_slot
+
+SLOTS = {
+    "My name is Ana.": "name",
+    "你好，我叫李雪，很高兴能认识你。": "name",
+    "Ich heiße Jonas.": "name",
+    "I live in Lyon now": "home",
+    "I moved to Oslo last year.": "home",
+    "I am 41 years old": "age",
+    "Our budget is 9,000 euros.": "budget",
+    "The new deadline is Friday.": "deadline",
+}
+
+
+@pytest.mark.parametrize(("text", "slot"), SLOTS.items())
+def test_a_fact_that_one_has_once_has_a_slot(text: str, slot: str) -> None:
+    assert pin_slot(text) == slot
+
+
+@pytest.mark.parametrize("text", ["I like tea.", "I am allergic to walnuts.", "", "我喜欢徒步。"])
+def test_facts_that_stand_side_by_side_have_none(text: str) -> None:
+    assert pin_slot(text) is None
