@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 from turnfold.adapters.aws_clients import AwsClients
 from turnfold.adapters.dynamo_memory import DynamoMemoryStore
+from turnfold.adapters.emf_metrics import EmfMetrics
 from turnfold.adapters.json_logs import configure_logs
 from turnfold.adapters.s3_archive import S3Archive
 from turnfold.adapters.sqs_doorbell import SqsDoorbell, parse_doorbell
 from turnfold.adapters.tiktoken_counter import TiktokenCounter
 from turnfold.application.commit_turn import CommitTurn
 from turnfold.application.default_settings import default_settings
+from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.pins_by_hand import Pins
 from turnfold.application.ports import Archive, Doorbell, KeyRing, MemoryStore
 from turnfold.application.prompts import PromptLibrary
@@ -75,6 +77,14 @@ class Turnfold:
         return AwsClients()
 
     @cached_property
+    def metrics(self) -> Metrics:
+        """Measurements; where no stack is named, as on a developer's machine, they are not made."""
+        stack = self._env.get("TURNFOLD_STACK")
+        if not stack:
+            return NO_METRICS
+        return EmfMetrics(self._env.get("POWERTOOLS_METRICS_NAMESPACE") or "Turnfold", stack)
+
+    @cached_property
     def archive(self) -> Archive:
         """The transcript in S3."""
         return S3Archive(self._clients.s3, self._env["TURNFOLD_BUCKET"])
@@ -116,6 +126,7 @@ class Turnfold:
             clock=utc_now,
             new_id=new_id,
             defaults=default_settings(self._env),
+            metrics=self.metrics,
         )
 
     @cached_property
@@ -132,7 +143,7 @@ class Turnfold:
     @cached_property
     def context(self) -> ReadContext:
         """Contexts."""
-        return ReadContext(self.store, self.counter)
+        return ReadContext(self.store, self.counter, self.metrics)
 
     @cached_property
     def pins(self) -> Pins:
@@ -158,9 +169,11 @@ class Turnfold:
         if self._has_model:
             from turnfold.adapters.openai_completions import API_SECONDS
             from turnfold.adapters.openai_model import OpenAIChat
+            from turnfold.application.measured_model import MeasuredChatModel
 
             name = self._env.get("TURNFOLD_CHAT_MODEL") or DEFAULT_CHAT_MODEL
-            model = OpenAIChat(self._completions(API_SECONDS), name)
+            openai = OpenAIChat(self._completions(API_SECONDS), name)
+            model = MeasuredChatModel(openai, self.metrics)
         return Chat(self.store, self.counter, model, self.commit, self.turns)
 
     @cached_property
@@ -191,6 +204,7 @@ class Turnfold:
             counter=self.counter,
             clock=utc_now,
             new_id=new_id,
+            metrics=self.metrics,
         )
 
     @cached_property
@@ -216,7 +230,7 @@ class Turnfold:
         """The sweep."""
         from turnfold.application.sweep import Sweep
 
-        return Sweep(self.store, self.doorbell, utc_now, new_id)
+        return Sweep(self.store, self.doorbell, utc_now, new_id, self.metrics)
 
     @cached_property
     def _prompts(self) -> PromptLibrary:
@@ -232,10 +246,12 @@ class Turnfold:
         if not self._has_model:
             return None
         from turnfold.adapters.openai_model import OpenAIModel
+        from turnfold.application.measured_model import MeasuredModel
         from turnfold.application.summary_writer import PaidAnswers
 
         name = self._env.get("TURNFOLD_MODEL") or DEFAULT_MODEL
-        return PaidAnswers(self.store, OpenAIModel(self._completions(seconds), name), utc_now)
+        model = MeasuredModel(OpenAIModel(self._completions(seconds), name), self.metrics)
+        return PaidAnswers(self.store, model, utc_now)
 
     def _judge(self, answers: "PaidAnswers | None") -> "PinJudge":
         from turnfold.adapters.rule_judge import RuleJudge

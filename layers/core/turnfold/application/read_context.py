@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports import MemoryStore, TokenCounter
 from turnfold.application.read_memory import require_memory
 from turnfold.application.views import context_view, working_memory_view
@@ -11,9 +12,11 @@ from turnfold.domain.context import Context, assemble
 from turnfold.domain.errors import ContextTooLargeError
 from turnfold.domain.limits import MAX_CONTEXT_BYTES
 from turnfold.domain.measure import Measure
+from turnfold.domain.measurements import Metric
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import Message, split_leading
 from turnfold.domain.sessions import SessionKey
+from turnfold.domain.summaries import Summary
 from turnfold.domain.transcript import canonical
 
 
@@ -35,6 +38,7 @@ class ReadContext:
 
     store: MemoryStore
     counter: TokenCounter
+    metrics: Metrics = NO_METRICS
 
     def memory(self, key: SessionKey) -> WorkingMemory:
         """The working memory itself. Raises `SessionNotFoundError`."""
@@ -47,7 +51,7 @@ class ReadContext:
 
     def assemble(self, memory: WorkingMemory, request: ContextRequest) -> Context:
         """The context alone. Raises `BudgetTooSmallError`."""
-        return _assembled(memory, self.measure(memory, request.model), request)
+        return self._assembled(memory, self.measure(memory, request.model), request)
 
     def view(self, memory: WorkingMemory, request: ContextRequest) -> dict[str, Any]:
         """The context as the contract shows it.
@@ -55,7 +59,7 @@ class ReadContext:
         Raises `BudgetTooSmallError`, or `ContextTooLargeError` when it does not fit an answer.
         """
         measure = self.measure(memory, request.model)
-        context = _assembled(memory, measure, request)
+        context = self._assembled(memory, measure, request)
         view = context_view(memory, context, measure)
         size = len(canonical(view))
         if size > MAX_CONTEXT_BYTES:
@@ -70,13 +74,23 @@ class ReadContext:
         memory = self.memory(key)
         return memory, working_memory_view(memory, self.measure(memory))
 
-
-def _assembled(memory: WorkingMemory, measure: Measure, request: ContextRequest) -> Context:
-    leading, conversation = split_leading(request.incoming)
-    return assemble(
-        memory,
-        measure,
-        budget=request.max_tokens,
-        incoming=conversation,
-        system=leading or None,
-    )
+    def _assembled(
+        self, memory: WorkingMemory, measure: Measure, request: ContextRequest
+    ) -> Context:
+        leading, conversation = split_leading(request.incoming)
+        context = assemble(
+            memory,
+            measure,
+            budget=request.max_tokens,
+            incoming=conversation,
+            system=leading or None,
+        )
+        folded = [one for one in context.window if isinstance(one, Summary)]
+        self.metrics.record(
+            {
+                Metric.CONTEXTS: 1,
+                Metric.CONTEXT_TOKENS: context.tokens.total,
+                Metric.CONTEXT_TOKENS_SAVED: sum(one.source_tokens - one.tokens for one in folded),
+            }
+        )
+        return context

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId
 from turnfold.domain.errors import StoreError
 from turnfold.domain.limits import DUE_SHARDS, SWEEP_GRACE_SECONDS
+from turnfold.domain.measurements import Metric
 from turnfold.domain.sessions import SessionKey, SessionStatus
 
 logger = logging.getLogger("turnfold")
@@ -35,6 +37,7 @@ class Sweep:
     doorbell: Doorbell
     clock: Clock
     new_id: NewId
+    metrics: Metrics = NO_METRICS
 
     def __call__(self, seconds_left: Callable[[], float] = lambda: 1e9) -> SweepReport:
         """Ring for every session that is due, and say when it is due again.
@@ -50,6 +53,8 @@ class Sweep:
                 failed += len(keys) - len(done)
                 if len(keys) < PAGE or not done:
                     break
+        if rung:
+            self.metrics.record({Metric.OVERDUE_SESSIONS: rung})
         logger.info("swept", extra={"code": "SWEPT", "rung": rung, "failed": failed})
         return SweepReport(rung, failed)
 
