@@ -6,14 +6,12 @@ first, so a committed turn is always archived; a process that dies in between le
 the hash chain does not name. No model is called here and no tokenizer is loaded.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from turnfold.application.answer import Answer, IdempotentRequest
-from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports import (
     Archive,
     Change,
@@ -34,7 +32,6 @@ from turnfold.domain.errors import (
     UserMismatchError,
 )
 from turnfold.domain.limits import MAX_PROFILE_BYTES, MAX_TURN_BYTES, SWEEP_GRACE_SECONDS
-from turnfold.domain.measurements import Metric
 from turnfold.domain.message_rules import check_turn
 from turnfold.domain.messages import Message, content_texts, split_leading
 from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
@@ -93,7 +90,6 @@ class CommitTurn:
     clock: Clock
     new_id: NewId
     defaults: Settings
-    metrics: Metrics = NO_METRICS
 
     def __call__(
         self,
@@ -111,18 +107,14 @@ class CommitTurn:
         `SessionErasingError`, or `CommitConflictError` when other commits were faster each time.
         """
         sent.check()
-        started = time.perf_counter()
         for _ in range(ATTEMPTS):
             session, record = self.store.read_session(key, request.key_hash)
             if record:
                 return Committed(request.replay(record))
             try:
-                committed = self._commit(key, session, sent, request, extra)
+                return self._commit(key, session, sent, request, extra)
             except GuardFailedError:
                 continue
-            milliseconds = (time.perf_counter() - started) * 1000
-            self.metrics.record({Metric.COMMITS: 1, Metric.COMMIT_LATENCY: milliseconds})
-            return committed
         raise CommitConflictError("other commits to this session were faster; try again")
 
     def _commit(
@@ -209,8 +201,13 @@ class CommitTurn:
             )
             if getattr(after, name) != getattr(before, name)
         }
+        if after.due_at:
+            # Also when it was due before: the compactor may say meanwhile that it is not any more.
+            changed["due_at"] = after.due_at
         profile = None
         guards: dict[str, Any] = {"next_turn": before.next_turn}
+        if "user_id" in changed:
+            guards["user_id"] = before.user_id
         if after.profile_rev != before.profile_rev:
             guards["profile_rev"] = before.profile_rev
             profile = replace(self._profile(after.key), system=system)
@@ -231,6 +228,7 @@ class CommitTurn:
         return memory.profile
 
     def _body(self, after: Session, turn: Turn) -> dict[str, Any]:
+        judged_at_once = after.settings.judges_pins and after.settings.pin_mode == "sync"
         return {
             "session_id": after.key.session_id,
             "turn": turn.number,
@@ -239,6 +237,7 @@ class CommitTurn:
             "tokens": estimate(turn.conversation),
             "tokens_estimated": True,
             "watermark": watermark_view(after, pending_bound(after)),
+            **({"pins": [], "pins_pending": True} if judged_at_once else {}),
         }
 
 

@@ -5,21 +5,18 @@ repeated or reordered message does no harm; two compactors of one session are to
 guards on the watermarks and revisions, and the slower one reads again.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from turnfold.application.judge_pins import PinJudge
-from turnfold.application.metrics import NO_METRICS, Metrics
-from turnfold.application.pin_changes import judgement_change, pin_change
+from turnfold.application.pin_changes import MAX_PIN_CHANGES, judgement_change, pin_change
 from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId, TokenCounter
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.ringing import ring_gently
 from turnfold.application.summary_writer import SummaryOrder, SummaryWriter, WrittenSummary
 from turnfold.domain.errors import GuardFailedError, ModelFailedError, StoreUnavailableError
 from turnfold.domain.measure import Measure
-from turnfold.domain.measurements import Metric
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pin_rules import edit_of
 from turnfold.domain.planner import Fold, FoldPins, JudgeTurns, Step, next_step
@@ -28,8 +25,6 @@ from turnfold.domain.sessions import SessionKey, SessionStatus, SummaryRef, Turn
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
 
-logger = logging.getLogger("turnfold")
-
 MAX_CONFLICTS = 20
 """Lost guards in one run; more mean that something is wrong, and the bell rings again."""
 
@@ -37,10 +32,6 @@ REFETCH_TURNS = 12
 REFETCH_TOKENS = 8000
 """A history summary is made anew from its original turns when they are few enough to fetch and
 read; else the summaries themselves are folded."""
-
-MAX_PIN_CHANGES = 45
-"""Pins that one write changes: each is two operations, and a transaction has 100. When turns hold
-more facts than that, fewer turns are judged at once."""
 
 STEP_SECONDS = 100.0
 """The longest that one step may take: two model calls with one retry each, and the writes."""
@@ -74,7 +65,6 @@ class CompactSession:
     counter: TokenCounter
     clock: Clock
     new_id: NewId
-    metrics: Metrics = NO_METRICS
 
     def __call__(
         self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float] = lambda: 1e9
@@ -147,12 +137,11 @@ class CompactSession:
             again = TurnRange(turns[0].number, turns[-1].number)
             edit = self.judge.judge_by_rule(turns, memory.pins, rev, measure.count)
         if len(edit.changed) > MAX_PIN_CHANGES and len(turns) > 1:
+            # More facts than one write takes: fewer turns at once.
             half = replace(step, turns=turns[: len(turns) // 2])
             self._judge_turns(memory, half, measure, run)
             return
         self.store.write(judgement_change(session, turns, edit, rejudge=again))
-        waited = (self.clock() - turns[0].committed_at).total_seconds()
-        self.metrics.record({Metric.COMPACTION_LAG: waited})
 
     def _fold_pins(self, memory: WorkingMemory, step: FoldPins, measure: Measure) -> None:
         session = memory.session
@@ -173,7 +162,6 @@ class CompactSession:
         summary = self._summary(step, written, measure)
         run.redone.add(summary.ref)
         self._replace(memory, step.entries, summary)
-        self._count_summary(written)
 
     def _order(
         self,
@@ -270,12 +258,14 @@ class CompactSession:
                 return lambda: self._rewrite(memory, summary, measure, run)
         return None
 
-    def _rejudge(self, memory: WorkingMemory, measure: Measure, run: "_Run") -> None:
+    def _rejudge(
+        self, memory: WorkingMemory, measure: Measure, run: "_Run", most: int = REFETCH_TURNS
+    ) -> None:
         session = memory.session
         waiting = session.rejudge
         if waiting is None:
             return
-        last = min(waiting.to_turn, waiting.from_turn + REFETCH_TURNS - 1)
+        last = min(waiting.to_turn, waiting.from_turn + most - 1)
         turns = self.transcript.turns(session, waiting.from_turn, last)
         try:
             edit = self.judge.judge(
@@ -283,6 +273,9 @@ class CompactSession:
             )
         except ModelFailedError:
             run.model_down = True
+            return
+        if len(edit.changed) > MAX_PIN_CHANGES and len(turns) > 1:
+            self._rejudge(memory, measure, run, most=len(turns) // 2)
             return
         rest = TurnRange(last + 1, waiting.to_turn) if last < waiting.to_turn else None
         self.store.write(
@@ -310,30 +303,24 @@ class CompactSession:
             degraded=False,
         )
         self._replace(memory, (summary,), again)
-        self._count_summary(written)
-
-    def _count_summary(self, written: WrittenSummary) -> None:
-        self.metrics.record(
-            {Metric.SUMMARIES: 1, Metric.DEGRADED_SUMMARIES: int(written.degraded)}
-        )
 
     def _settle(self, memory: WorkingMemory) -> None:
-        """Tell the sweeper that nothing is due, unless another commit came meanwhile."""
+        """Tell the sweeper that nothing is due.
+
+        Raises `GuardFailedError` if anything changed meanwhile, since that may have left work.
+        """
         session = memory.session
         if session.due_at is None:
             return
-        try:
-            self.store.write(
-                Change(
-                    key=session.key,
-                    epoch=session.epoch,
-                    guards={"next_turn": session.next_turn},
-                    sets={"due_at": None, "sweeps": 0},
-                    visible=False,
-                )
+        self.store.write(
+            Change(
+                key=session.key,
+                epoch=session.epoch,
+                guards={"revision": session.revision},
+                sets={"due_at": None, "sweeps": 0},
+                visible=False,
             )
-        except GuardFailedError:
-            logger.debug("another commit came while settling")
+        )
 
 
 class _Run:

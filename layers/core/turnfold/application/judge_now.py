@@ -1,12 +1,10 @@
 """Judging a turn in the request that committed it (`pin_mode` "sync")."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.judge_pins import PinJudge
-from turnfold.application.pin_changes import judgement_change
+from turnfold.application.pin_changes import MAX_PIN_CHANGES, judgement_change
 from turnfold.application.ports import Clock, MemoryStore, TokenCounter
 from turnfold.application.views import pin_view, watermark_view
 from turnfold.domain.errors import GuardFailedError, ModelError, StoreError
@@ -31,36 +29,38 @@ class JudgeNow:
     clock: Clock
 
     def __call__(self, key: SessionKey, committed: Answer, request: IdempotentRequest) -> Answer:
-        """The commit's answer with `pins`, which also becomes what a repetition is answered."""
+        """The commit's answer with `pins`, which also becomes what a repetition is answered.
+
+        It is the commit's own answer, by which the pins are pending, unless this judges its turn.
+        """
         for _ in range(ATTEMPTS):
             try:
-                body = self._judge(key, committed.body, request)
+                return self._judge(key, committed, request)
             except GuardFailedError:
                 continue
             except (ModelError, StoreError):
                 break
-            return replace(committed, body=body)
-        return replace(committed, body={**committed.body, "pins": [], "pins_pending": True})
+        return committed
 
-    def _judge(
-        self, key: SessionKey, body: Mapping[str, Any], request: IdempotentRequest
-    ) -> dict[str, Any]:
+    def _judge(self, key: SessionKey, committed: Answer, request: IdempotentRequest) -> Answer:
         memory = self.store.load(key)
         if memory is None:
-            return {**body, "pins": []}
+            return committed
         session = memory.session
         measure = Measure(lambda text: self.counter.count(text, session.settings.model))
         step = next_step(memory, measure)
-        if not isinstance(step, JudgeTurns):
-            return {**body, "pins": []}
+        if not isinstance(step, JudgeTurns) or step.turns[-1].number < committed.body["turn"]:
+            return committed
         edit = self.judge.judge(key, step.turns, memory.pins, session.pin_rev + 1, measure.count)
+        if len(edit.changed) > MAX_PIN_CHANGES:
+            return committed
         after = replace(session, judged_through=step.turns[-1].number)
         pending = pending_turns(replace(memory, session=after), measure)
-        judged = {
-            **body,
+        said = {name: one for name, one in committed.body.items() if name != "pins_pending"}
+        body = said | {
             "watermark": watermark_view(after, pending),
             "pins": [pin_view(pin) for pin in edit.changed],
         }
-        record = request.record(201, judged, self.clock())
+        record = request.record(committed.status, body, self.clock())
         self.store.write(judgement_change(session, step.turns, edit, amends=record))
-        return judged
+        return replace(committed, body=body)

@@ -9,6 +9,9 @@ from turnfold.domain.pin_rules import PinEdit
 from turnfold.domain.sessions import Session, TurnRange
 from turnfold.domain.turns import Turn
 
+MAX_PIN_CHANGES = 45
+"""Pins that one write changes: each is two operations, and a transaction has 100."""
+
 
 def pin_change(
     session: Session,

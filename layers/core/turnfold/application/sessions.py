@@ -174,7 +174,7 @@ class Sessions:
         require_match(session.etag, if_match)
         if session.user_id is not None and given.user_id not in (None, session.user_id):
             raise UserMismatchError("the session belongs to another user_id, which is set once")
-        guards: dict[str, Any] = {"profile_rev": session.profile_rev}
+        guards: dict[str, Any] = {"profile_rev": session.profile_rev, "user_id": session.user_id}
         if if_match is not None:
             guards["revision"] = session.revision
         sets: dict[str, Any] = {

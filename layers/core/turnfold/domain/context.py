@@ -129,7 +129,8 @@ class _Assembly:
 
     def _choose(self) -> None:
         newest = self._keep_newest()
-        self._keep_pins()
+        if not self._keep_pins():
+            return
         tail = [turn for turn in self.regions.tail if turn is not newest]
         self._fill(self.chosen.tail, reversed(tail), self._add_turn)
         head = [turn for turn in self.regions.head if turn is not newest]
@@ -168,11 +169,12 @@ class _Assembly:
         place.append(newest)
         return newest
 
-    def _keep_pins(self) -> None:
-        """As many pins as fit; the oldest go first."""
+    def _keep_pins(self) -> bool:
+        """As many pins as fit; the oldest go first. Whether all do: else nothing else may come in."""
         pins = list(self.memory.pins)
         while pins and not self._recost(replace_pins=pins):
             pins.pop(0)
+        return len(pins) == len(self.memory.pins)
 
     def _recost(
         self,

@@ -42,17 +42,15 @@ MAX_FOLD_ENTRIES = 60
 MAX_FOLD_TOKENS = 24_000
 """Tokens folded at once, as source of one model call; a single longer turn is folded alone."""
 
-MAX_FOLD_PINS = 40
-"""Pins folded at once, the oldest first: each of them and what it becomes are operations too."""
+MAX_FOLD_PINS = 25
+"""Pins folded at once, the oldest first. They may become one fewer, and each of all these is two of
+the 100 operations of a transaction."""
 
 MAX_HISTORIES = 4
 """History summaries side by side, at most: more tiers than this are no finer to a reader."""
 
 ROUND_SUMMARY_TOKENS = 200
 """A summary has at most this many tokens, or a fifth of its source where that is more."""
-
-MAX_SUMMARY_TOKENS = 300
-"""However long its source is: the window's tokens stay flat while the conversation goes on."""
 
 SOURCE_SHARE = 5
 
@@ -95,13 +93,13 @@ type Step = JudgeTurns | FoldPins | Fold
 
 
 def summary_cap(settings: Settings, source_tokens: int, replaced_tokens: int) -> int:
-    """The most tokens that a summary may have, but for the identifiers appended to it.
+    """The most tokens that a summary may have.
 
     `source_tokens` is what the original turns cost, `replaced_tokens` what the window entries cost
     that the summary replaces: it must be well shorter than these. It is also small enough that all
     summaries that may stand side by side fit the window's token threshold.
     """
-    wanted = min(max(ROUND_SUMMARY_TOKENS, source_tokens // SOURCE_SHARE), MAX_SUMMARY_TOKENS)
+    wanted = max(ROUND_SUMMARY_TOKENS, source_tokens // SOURCE_SHARE)
     room = settings.window_token_threshold // (max_histories(settings) + 2)
     return max(1, min(wanted, room, replaced_tokens * 2 // 3))
 
@@ -212,28 +210,21 @@ def _tiered_step(window: Sequence[Entry], settings: Settings, measure: Measure) 
         return None
     if not _Load(window, settings, measure).is_over():
         return None
-    entries = _tiered_entries(window, settings, measure)
-    return _fold(_at_most(entries, measure), settings, measure) if entries else None
-
-
-def _tiered_entries(
-    window: Sequence[Entry], settings: Settings, measure: Measure
-) -> Sequence[Entry]:
-    """The contiguous entries to fold; none if a single history summary is all there is."""
     histories = [one for one in window if _is_history(one)]
     fresh = window[len(histories) :]
     if any(map(_is_history, fresh)):
         # A head that was made smaller left turns before the first history: it takes them up.
-        return window[: window.index(histories[0]) + 1]
+        until = next(at for at, one in enumerate(window) if _is_history(one)) + 1
+        return _fold(_at_most(window[:until], measure), settings, measure)
     run = _fresh_run(histories, fresh, settings, measure)
-    if run and len(histories) < max_histories(settings):
-        return run
-    newest_two = histories[-2:] if len(histories) > 1 else ()
     if not run:
-        return newest_two
-    if newest_two and _span((histories[-1], *run)) >= _span(newest_two[:1]):
-        return newest_two
-    return (histories[-1], *run)
+        # Two become one; a single one, made under larger limits, is made shorter.
+        return _fold(histories[-2:], settings, measure)
+    if len(histories) < max_histories(settings):
+        return _fold(run, settings, measure)
+    if len(histories) > 1 and _span((histories[-1], *run)) >= _span(histories[-2:-1]):
+        return _fold(histories[-2:], settings, measure)
+    return _fold(_at_most((histories[-1], *run), measure), settings, measure)
 
 
 def _fresh_run(
