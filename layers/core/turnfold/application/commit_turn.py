@@ -6,12 +6,14 @@ first, so a committed turn is always archived; a process that dies in between le
 the hash chain does not name. No model is called here and no tokenizer is loaded.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from turnfold.application.answer import Answer, IdempotentRequest
+from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports import (
     Archive,
     Change,
@@ -32,6 +34,7 @@ from turnfold.domain.errors import (
     UserMismatchError,
 )
 from turnfold.domain.limits import MAX_PROFILE_BYTES, MAX_TURN_BYTES, SWEEP_GRACE_SECONDS
+from turnfold.domain.measurements import Metric
 from turnfold.domain.message_rules import check_turn
 from turnfold.domain.messages import Message, content_texts, split_leading
 from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
@@ -90,6 +93,7 @@ class CommitTurn:
     clock: Clock
     new_id: NewId
     defaults: Settings
+    metrics: Metrics = NO_METRICS
 
     def __call__(
         self,
@@ -107,14 +111,18 @@ class CommitTurn:
         `SessionErasingError`, or `CommitConflictError` when other commits were faster each time.
         """
         sent.check()
+        started = time.perf_counter()
         for _ in range(ATTEMPTS):
             session, record = self.store.read_session(key, request.key_hash)
             if record:
                 return Committed(request.replay(record))
             try:
-                return self._commit(key, session, sent, request, extra)
+                committed = self._commit(key, session, sent, request, extra)
             except GuardFailedError:
                 continue
+            milliseconds = (time.perf_counter() - started) * 1000
+            self.metrics.record({Metric.COMMITS: 1, Metric.COMMIT_LATENCY: milliseconds})
+            return committed
         raise CommitConflictError("other commits to this session were faster; try again")
 
     def _commit(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from turnfold.application.judge_pins import PinJudge
+from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.pin_changes import MAX_PIN_CHANGES, judgement_change, pin_change
 from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId, TokenCounter
 from turnfold.application.read_transcript import Transcript
@@ -17,6 +18,7 @@ from turnfold.application.ringing import ring_gently
 from turnfold.application.summary_writer import SummaryOrder, SummaryWriter, WrittenSummary
 from turnfold.domain.errors import GuardFailedError, ModelFailedError, StoreUnavailableError
 from turnfold.domain.measure import Measure
+from turnfold.domain.measurements import Metric
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pin_rules import edit_of
 from turnfold.domain.planner import Fold, FoldPins, JudgeTurns, Step, next_step
@@ -65,6 +67,7 @@ class CompactSession:
     counter: TokenCounter
     clock: Clock
     new_id: NewId
+    metrics: Metrics = NO_METRICS
 
     def __call__(
         self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float] = lambda: 1e9
@@ -142,6 +145,8 @@ class CompactSession:
             self._judge_turns(memory, half, measure, run)
             return
         self.store.write(judgement_change(session, turns, edit, rejudge=again))
+        waited = (self.clock() - turns[0].committed_at).total_seconds()
+        self.metrics.record({Metric.COMPACTION_LAG: waited})
 
     def _fold_pins(self, memory: WorkingMemory, step: FoldPins, measure: Measure) -> None:
         session = memory.session
@@ -162,6 +167,7 @@ class CompactSession:
         summary = self._summary(step, written, measure)
         run.redone.add(summary.ref)
         self._replace(memory, step.entries, summary)
+        self._count_summary(written)
 
     def _order(
         self,
@@ -303,6 +309,12 @@ class CompactSession:
             degraded=False,
         )
         self._replace(memory, (summary,), again)
+        self._count_summary(written)
+
+    def _count_summary(self, written: WrittenSummary) -> None:
+        self.metrics.record(
+            {Metric.SUMMARIES: 1, Metric.DEGRADED_SUMMARIES: int(written.degraded)}
+        )
 
     def _settle(self, memory: WorkingMemory) -> None:
         """Tell the sweeper that nothing is due.

@@ -52,6 +52,9 @@ MAX_HISTORIES = 4
 ROUND_SUMMARY_TOKENS = 200
 """A summary has at most this many tokens, or a fifth of its source where that is more."""
 
+MAX_SUMMARY_TOKENS = 300
+"""However long its source is: the window's tokens stay flat while the conversation goes on."""
+
 SOURCE_SHARE = 5
 
 
@@ -93,13 +96,13 @@ type Step = JudgeTurns | FoldPins | Fold
 
 
 def summary_cap(settings: Settings, source_tokens: int, replaced_tokens: int) -> int:
-    """The most tokens that a summary may have.
+    """The most tokens that a summary may have, but for the identifiers appended to it.
 
     `source_tokens` is what the original turns cost, `replaced_tokens` what the window entries cost
     that the summary replaces: it must be well shorter than these. It is also small enough that all
     summaries that may stand side by side fit the window's token threshold.
     """
-    wanted = max(ROUND_SUMMARY_TOKENS, source_tokens // SOURCE_SHARE)
+    wanted = min(max(ROUND_SUMMARY_TOKENS, source_tokens // SOURCE_SHARE), MAX_SUMMARY_TOKENS)
     room = settings.window_token_threshold // (max_histories(settings) + 2)
     return max(1, min(wanted, room, replaced_tokens * 2 // 3))
 
@@ -210,21 +213,29 @@ def _tiered_step(window: Sequence[Entry], settings: Settings, measure: Measure) 
         return None
     if not _Load(window, settings, measure).is_over():
         return None
+    entries = _tiered_entries(window, settings, measure)
+    return _fold(_at_most(entries, measure), settings, measure)
+
+
+def _tiered_entries(
+    window: Sequence[Entry], settings: Settings, measure: Measure
+) -> Sequence[Entry]:
+    """The contiguous entries to fold."""
     histories = [one for one in window if _is_history(one)]
     fresh = window[len(histories) :]
     if any(map(_is_history, fresh)):
         # A head that was made smaller left turns before the first history: it takes them up.
-        until = next(at for at, one in enumerate(window) if _is_history(one)) + 1
-        return _fold(_at_most(window[:until], measure), settings, measure)
+        return window[: window.index(histories[0]) + 1]
     run = _fresh_run(histories, fresh, settings, measure)
+    if run and len(histories) < max_histories(settings):
+        return run
+    newest_two = histories[-2:] if len(histories) > 1 else ()
     if not run:
         # Two become one; a single one, made under larger limits, is made shorter.
-        return _fold(histories[-2:], settings, measure)
-    if len(histories) < max_histories(settings):
-        return _fold(run, settings, measure)
-    if len(histories) > 1 and _span((histories[-1], *run)) >= _span(histories[-2:-1]):
-        return _fold(histories[-2:], settings, measure)
-    return _fold(_at_most((histories[-1], *run), measure), settings, measure)
+        return histories[-2:]
+    if newest_two and _span((histories[-1], *run)) >= _span(newest_two[:1]):
+        return newest_two
+    return (histories[-1], *run)
 
 
 def _fresh_run(
