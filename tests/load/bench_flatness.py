@@ -2,9 +2,9 @@
 
     python tests/load/bench_flatness.py [TURNS]
 
-Counts the AWS calls, the consumed write units and the bytes that a context reads, on MiniStack, with
-the real adapters and use cases. Latency is shown and means little: the emulator's queries scan the
-whole partition.
+Counts the AWS calls, the consumed write units and the bytes that a context reads, on MiniStack,
+with the real adapters and use cases. Latency is shown and means little: the emulator's queries
+scan the whole partition.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def on_aws(services: Services) -> Service:
                 services.dynamodb,
                 services.table,
                 archive,
-                given._clock,  # noqa: SLF001
+                given._clock,
             )
             if name == "store"
             else given,

@@ -1,7 +1,7 @@
 """Replays real conversations through the HTTP API of a local stack and says what came of it.
 
     python tests/load/replay.py DATA_FOLDER               with the project's fake model
-    python tests/load/replay.py DATA_FOLDER --no-key      without a model, 1,000 turns, growth measured
+    python tests/load/replay.py DATA_FOLDER --no-key      without a model: 1,000 turns, growth
 
 Prints a table, or with --json one JSON document.
 """
@@ -20,9 +20,9 @@ from typing import Any
 import httpx
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "integration"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
-from local_stack import RunningStack  # noqa: E402 - the paths come first
+from integration.local_stack import RunningStack  # noqa: E402 - the paths come first
 from support import fake_openai  # noqa: E402
 from support.conversations import (  # noqa: E402
     has_parallel_calls,
@@ -65,7 +65,6 @@ def replay(url: str, name: str, turns: list[list[dict[str, Any]]], wait_every: i
     session = f"replay-{name}-{time.time_ns()}".replace("/", "-")
     client = Client(url, session)
     folds: set[tuple[int, int, int]] = set()
-    full = 0
     growth: list[tuple[int, int]] = []
     over = 0
     started = time.monotonic()
@@ -85,13 +84,13 @@ def replay(url: str, name: str, turns: list[list[dict[str, Any]]], wait_every: i
             over += size > 5 or sum(one["tokens"] for one in window) > 3000
             if number % EVERY == 0:
                 growth.append((number, context["tokens"]["total"]))
+    context = client.call("GET", "/context")
     window = context["regions"]["window"]
-    full = full_history(turns)
     return {
         "conversation": name,
         "turns": len(turns),
         "messages": sum(map(len, turns)),
-        "full_tokens": full,
+        "full_tokens": full_history(turns),
         "context_tokens": context["tokens"]["total"],
         "summaries_seen": len(folds),
         "degraded_now": sum(one["degraded"] for one in window),

@@ -15,7 +15,7 @@ from turnfold.adapters.in_memory_archive import InMemoryArchive
 from turnfold.adapters.in_memory_doorbell import InMemoryDoorbell
 from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.adapters.rule_judge import RuleJudge
-from turnfold.adapters.sqs_doorbell import parse_doorbell
+from turnfold.adapters.sqs_doorbell import DoorbellMessage, parse_doorbell
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import CommitTurn, TurnToCommit
 from turnfold.application.compact_session import CompactSession, Ring
@@ -121,7 +121,7 @@ class Service:
         *,
         model: ScriptedModel | None = None,
         wrap: Callable[[str, Any], Any] = lambda _name, port: port,
-        **settings: Any,  # noqa: ANN401 - any setting
+        **settings: Any,
     ) -> None:
         """`wrap` may put something between the use cases and a port ("store", "archive", ...)."""
         self.clock = ManualClock(START)
@@ -137,9 +137,7 @@ class Service:
         self.defaults = merge_settings(Settings(), settings)
         self.raw_store = InMemoryStore(self.clock)
         self.raw_archive = InMemoryArchive()
-        self.raw_doorbell = InMemoryDoorbell(
-            lambda message: self.queue.send(message.group, message.deduplication_id, message.body)
-        )
+        self.raw_doorbell = InMemoryDoorbell(self._send)
         self.store = wrap("store", self.raw_store)
         self.archive = wrap("archive", self.raw_archive)
         self.doorbell = wrap("doorbell", self.raw_doorbell)
@@ -172,6 +170,9 @@ class Service:
         self.drain_batch = DrainBatch(self.compact)
         self.sweep = Sweep(self.store, self.doorbell, self.clock, self.new_id)
 
+    def _send(self, message: DoorbellMessage) -> None:
+        self.queue.send(message.group, message.deduplication_id, message.body)
+
     def new_id(self) -> str:
         """Ids that sort by the order in which they were made."""
         return f"id{next(self._ids):08d}"
@@ -181,7 +182,7 @@ class Service:
         messages: Sequence[Any],
         key: SessionKey = KEY,
         idempotency_key: str | None = None,
-        **members: Any,  # noqa: ANN401 - any member
+        **members: Any,
     ) -> Answer:
         """Commit a turn as the API does, without judging."""
         name = idempotency_key or f"made-{next(self._keys)}"
