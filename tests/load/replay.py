@@ -165,7 +165,7 @@ def main() -> None:
     with fake_openai.start() as fake, tempfile.TemporaryDirectory() as data:
         if not options.no_key:
             variables |= {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": fake.url}
-        stack = RunningStack(Path(data), **variables).wait_until_ready()
+        stack = RunningStack(Path(data), 0, **variables).wait_until_ready()
         try:
             load = thousand(options.data) if options.no_key else chosen(options.data)
             for name, turns in load.items():
