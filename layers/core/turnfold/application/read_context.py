@@ -7,29 +7,36 @@ from typing import Any
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports import MemoryStore, TokenCounter
 from turnfold.application.read_memory import require_memory
+from turnfold.application.recall import Recall
 from turnfold.application.views import context_view, working_memory_view
-from turnfold.domain.context import Context, assemble
+from turnfold.domain.context import NOTHING_RECALLED, Context, Recalled, assemble
 from turnfold.domain.errors import ContextTooLargeError
 from turnfold.domain.limits import MAX_CONTEXT_BYTES
 from turnfold.domain.measure import Measure
 from turnfold.domain.measurements import Metric
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import Message, split_leading
+from turnfold.domain.recalled import RecalledTurn
 from turnfold.domain.sessions import SessionKey
 from turnfold.domain.summaries import Summary
 from turnfold.domain.transcript import canonical
+
+DEFAULT_RECALL = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
     """What a context is asked for: its budget, whose tokens those are, and what is appended.
 
-    System messages before the incoming ones stand in for the session's own, as in a chat.
+    System messages before the incoming ones stand in for the session's own, as in a chat. With a
+    `query`, at most `recall` turns that answer it are quoted.
     """
 
     max_tokens: int | None = None
     model: str | None = None
     incoming: Sequence[Message] = ()
+    query: str | None = None
+    recall: int = DEFAULT_RECALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,7 @@ class ReadContext:
     store: MemoryStore
     counter: TokenCounter
     metrics: Metrics = NO_METRICS
+    recall: Recall | None = None
 
     def memory(self, key: SessionKey) -> WorkingMemory:
         """The working memory itself. Raises `SessionNotFoundError`."""
@@ -50,13 +58,14 @@ class ReadContext:
         return Measure(lambda text: self.counter.count(text, chosen))
 
     def assemble(self, memory: WorkingMemory, request: ContextRequest) -> Context:
-        """The context alone. Raises `BudgetTooSmallError`."""
+        """The context alone. Raises `BudgetTooSmallError`; with a query also `StoreError`."""
         return self._assembled(memory, self.measure(memory, request.model), request)
 
     def view(self, memory: WorkingMemory, request: ContextRequest) -> dict[str, Any]:
         """The context as the contract shows it.
 
-        Raises `BudgetTooSmallError`, or `ContextTooLargeError` when it does not fit an answer.
+        Raises `BudgetTooSmallError`, or `ContextTooLargeError` when it does not fit an answer; with
+        a query also `StoreError`.
         """
         measure = self.measure(memory, request.model)
         context = self._assembled(memory, measure, request)
@@ -84,6 +93,7 @@ class ReadContext:
             budget=request.max_tokens,
             incoming=conversation,
             system=leading or None,
+            recall=self._recalled(memory, request),
         )
         folded = [one for one in context.window if isinstance(one, Summary)]
         self.metrics.record(
@@ -94,3 +104,13 @@ class ReadContext:
             }
         )
         return context
+
+    def _recalled(self, memory: WorkingMemory, request: ContextRequest) -> Recalled:
+        """What a search finds for the query; nothing is read where none is asked for.
+
+        Some hits may stand in the context word for word, so as many more are looked for.
+        """
+        if self.recall is None or not request.query or not request.recall:
+            return NOTHING_RECALLED
+        found = self.recall([memory], request.query, request.recall + len(memory.turns))
+        return Recalled([RecalledTurn(one.turn, one.score) for one in found.turns], request.recall)

@@ -135,7 +135,9 @@ def context_view(memory: WorkingMemory, context: Context, measure: Measure) -> d
             "head": [{"turn": turn.number} for turn in context.head],
             "pins": [{"pin_id": pin.pin_id, "text": pin.text} for pin in context.pins],
             "window": [window_view(one, measure) for one in context.window],
-            "recall": [],
+            "recall": [
+                {"turn": one.turn.number, "score": one.score} for one in context.recall
+            ],
             "tail": [{"turn": turn.number} for turn in context.tail],
         },
         "tokens": asdict(context.tokens),

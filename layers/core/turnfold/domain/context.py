@@ -16,6 +16,7 @@ from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.memory_text import memory_message
 from turnfold.domain.messages import Message, chat_form
 from turnfold.domain.pins import Pin
+from turnfold.domain.recalled import RecalledTurn, quoted, recalled_message
 from turnfold.domain.regions import Regions, first_turn, split_regions
 from turnfold.domain.sessions import TurnRange, gaps
 from turnfold.domain.summaries import Summary
@@ -55,6 +56,7 @@ class Context:
     head: tuple[Turn, ...]
     pins: tuple[Pin, ...]
     window: tuple[Summary | Turn, ...]
+    recall: tuple[RecalledTurn, ...]
     tail: tuple[Turn, ...]
     tokens: ContextTokens
     dropped: tuple[TurnRange, ...]
@@ -73,6 +75,7 @@ class _Choice:
     summaries: list[Summary] = field(default_factory=list)
     raw: list[Turn] = field(default_factory=list)
     tail: list[Turn] = field(default_factory=list)
+    recall: list[RecalledTurn] = field(default_factory=list)
 
 
 class _Assembly:
@@ -85,7 +88,9 @@ class _Assembly:
         budget: int | None,
         incoming: Sequence[Message],
         system: Sequence[Message] | None,
+        recall: "Recalled",
     ) -> None:
+        self.recall = recall
         self.memory = memory
         self.measure = measure
         self.budget = budget
@@ -106,6 +111,7 @@ class _Assembly:
             self._take_everything()
         else:
             self._choose()
+        self._recall()
         return self._context()
 
     def _count(self, messages: Iterable[Message]) -> int:
@@ -137,6 +143,24 @@ class _Assembly:
         self._fill(self.chosen.head, head, self._add_turn)
         self._fill(self.chosen.summaries, reversed(self.regions.summaries), self._add_summary)
         self._fill(self.chosen.raw, reversed(self.regions.raw), self._add_turn)
+
+    def _recall(self) -> None:
+        """The best found turns that stand in the context nowhere else, as far as they fit."""
+        chosen = self.chosen
+        shown = {turn.number for turn in (*chosen.head, *chosen.raw, *chosen.tail)}
+        cost = 0
+        for one in self.recall.found:
+            if len(chosen.recall) == self.recall.limit:
+                break
+            if one.turn.number in shown:
+                continue
+            message = recalled_message(self.role, [*chosen.recall, one])
+            longer = count_message(message, self.measure.count) if message else 0
+            if self.budget is None or longer - cost <= self._left():
+                self.used += longer - cost
+                cost = longer
+                shown.add(one.turn.number)
+                chosen.recall.append(one)
 
     def _left(self) -> int:
         assert self.budget is not None  # noqa: S101 - only called with a budget
@@ -170,7 +194,7 @@ class _Assembly:
         return newest
 
     def _keep_pins(self) -> bool:
-        """As many pins as fit; the oldest go first. Whether all do: else nothing else may come in."""
+        """As many pins as fit; the oldest go first. Whether all do: else nothing else comes in."""
         pins = list(self.memory.pins)
         while pins and not self._recost(replace_pins=pins):
             pins.pop(0)
@@ -223,7 +247,15 @@ class _Assembly:
         stable = [*self.system, *self._all(chosen.head)]
         if remembered:
             stable.append(remembered)
-        messages = (*stable, *self._all(chosen.raw), *self._all(chosen.tail), *self.incoming)
+        chosen.recall.sort(key=lambda one: one.turn.number)
+        past = recalled_message(self.role, chosen.recall)
+        messages = (
+            *stable,
+            *self._all(chosen.raw),
+            *([past] if past else []),
+            *self._all(chosen.tail),
+            *self.incoming,
+        )
         tokens = self._tokens(messages)
         if tokens.budget is not None and tokens.total > tokens.budget:
             raise AssertionError(
@@ -235,6 +267,7 @@ class _Assembly:
             head=tuple(chosen.head),
             pins=tuple(chosen.pins),
             window=tuple(sorted((*chosen.summaries, *chosen.raw), key=first_turn)),
+            recall=tuple(chosen.recall),
             tail=tuple(chosen.tail),
             tokens=tokens,
             dropped=self._dropped(),
@@ -257,7 +290,7 @@ class _Assembly:
             pins=sum(self.measure.count(pin.text) for pin in chosen.pins),
             window=sum(self.measure.count(one.text) for one in chosen.summaries)
             + self._count(self._all(chosen.raw)),
-            recall=0,
+            recall=sum(self.measure.count(quoted(one.turn)) for one in chosen.recall),
             tail=self._count(self._all(chosen.tail)),
         )
 
@@ -268,6 +301,17 @@ class _Assembly:
         return gaps(kept, self.memory.session.committed_through)
 
 
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Turns that a search found, best first, and how many of them a context may quote."""
+
+    found: Sequence[RecalledTurn] = ()
+    limit: int = 0
+
+
+NOTHING_RECALLED = Recalled()
+
+
 def assemble(
     memory: WorkingMemory,
     measure: Measure,
@@ -275,11 +319,13 @@ def assemble(
     budget: int | None = None,
     incoming: Sequence[Message] = (),
     system: Sequence[Message] | None = None,
+    recall: Recalled = NOTHING_RECALLED,
 ) -> Context:
     """The context of a working memory, of at most `budget` tokens if a budget is given.
 
     `incoming` are messages about to be sent; they come last and are always kept. `system` stands in
-    for the session's own system messages. Raises `BudgetTooSmallError` if system messages, incoming
-    messages and the newest turn, shortened as far as it may be, do not fit.
+    for the session's own system messages. Of `recall`, turns are quoted that the context does not
+    show word for word, as long as there is room. Raises `BudgetTooSmallError` if system messages,
+    incoming messages and the newest turn, shortened as far as it may be, do not fit.
     """
-    return _Assembly(memory, measure, budget, incoming, system).run()
+    return _Assembly(memory, measure, budget, incoming, system, recall).run()

@@ -30,13 +30,13 @@ _PLACEHOLDERS = {
 _MAX_FILE_NAME = 80
 
 
-def elide_middle(text: str, max_characters: int) -> str:
+def elide_middle(text: str, max_characters: int | None) -> str:
     """The text with its middle replaced by a note if it has more characters than that.
 
     The note says how many characters are missing. The answer is never longer than `max_characters`,
     except that the note itself is always whole.
     """
-    if len(text) <= max_characters:
+    if max_characters is None or len(text) <= max_characters:
         return text
     room = max(0, max_characters - len(_elision(len(text))))
     front = int(room * _FRONT_SHARE)
@@ -79,31 +79,36 @@ def _compact(arguments: str) -> str:
         return arguments
 
 
-def _shown_call(call: Mapping[str, Any]) -> str:
+def _shown_call(call: Mapping[str, Any], max_characters: int | None) -> str:
     name, given = call_name_and_input(call)
-    return f"{name}({elide_middle(without_blobs(_compact(given)), MAX_TOOL_CHARACTERS)})"
+    return f"{name}({elide_middle(without_blobs(_compact(given)), max_characters)})"
 
 
-def _message_passages(message: Message, turn: int) -> Iterator[Passage]:
+def _message_passages(
+    message: Message, turn: int, max_tool_characters: int | None
+) -> Iterator[Passage]:
     speaker = message["role"]
     text = _spoken(message)
     if speaker == "tool":
-        yield Passage("tool", elide_middle(text, MAX_TOOL_CHARACTERS) or "(nothing)", turn)
+        yield Passage("tool", elide_middle(text, max_tool_characters) or "(nothing)", turn)
         return
     if text:
         yield Passage(speaker, text, turn)
     for call in tool_calls(message):
-        yield Passage(speaker, _shown_call(call), turn)
+        yield Passage(speaker, _shown_call(call, max_tool_characters), turn)
 
 
-def render_turn(turn: Turn) -> tuple[Passage, ...]:
+def render_turn(
+    turn: Turn, *, max_tool_characters: int | None = MAX_TOOL_CHARACTERS
+) -> tuple[Passage, ...]:
     """The passages of a turn in order, without the system messages that came with it.
 
     The speaker is the message's role; a tool call is a passage of the assistant. No passage is
-    blank, and none carries base64 or a data URL.
+    blank, and none carries base64 or a data URL. With `max_tool_characters` None, what tools were
+    given and what they returned is whole.
     """
     return tuple(
         passage
         for message in turn.conversation
-        for passage in _message_passages(message, turn.number)
+        for passage in _message_passages(message, turn.number, max_tool_characters)
     )

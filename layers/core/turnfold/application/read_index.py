@@ -1,0 +1,145 @@
+"""Reading what a search needs of a session: pieces of its index, and the turns that are in none."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from turnfold.application.bounded_cache import BoundedCache
+from turnfold.application.index_session import WORDS_SHELF, vectors_shelf
+from turnfold.application.ports import PieceName, RecallIndex
+from turnfold.application.read_transcript import Transcript
+from turnfold.domain.memory import WorkingMemory
+from turnfold.domain.recall.corpora import FreshTurns, SessionCorpus
+from turnfold.domain.recall.documents import Document, turn_document
+from turnfold.domain.recall.pieces import Piece, decode_piece
+from turnfold.domain.recall.ranges import cover, missing, tiling
+from turnfold.domain.recall.vectors import VectorPiece, decode_vectors
+from turnfold.domain.sessions import Session, TurnRange
+from turnfold.domain.turns import Turn
+
+PARALLEL_READS = 8
+
+WORDS_BYTES = 64 * 1024 * 1024
+VECTORS_BYTES = 64 * 1024 * 1024
+FRESH_BYTES = 32 * 1024 * 1024
+"""Of the caches of one process: some sessions of thousands of turns each. They hold copies of what
+was said under the session's epoch, so a session that was erased is never read from them again."""
+
+_PER_TERM = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ReadIndex:
+    """Corpora and vectors of sessions. After a first search, only what is new is read."""
+
+    transcript: Transcript
+    index: RecallIndex
+    _words: BoundedCache[Piece] = field(default_factory=lambda: BoundedCache(WORDS_BYTES))
+    _vectors: BoundedCache[VectorPiece] = field(default_factory=lambda: BoundedCache(VECTORS_BYTES))
+    _fresh: BoundedCache[tuple[Turn, Document]] = field(
+        default_factory=lambda: BoundedCache(FRESH_BYTES)
+    )
+
+    def corpus(self, memory: WorkingMemory) -> SessionCorpus:
+        """All turns of the session, whatever is indexed of them. Raises `StoreError`."""
+        session = memory.session
+        pieces = self._expected_words(session)
+        if pieces is None:
+            found = self._read(session, WORDS_SHELF, decode_piece, self._words, _size_of_piece)
+            pieces = [piece for piece in found if piece.covers.to_turn <= session.committed_through]
+        whole = TurnRange(1, session.committed_through)
+        gaps = missing(whole, [piece.covers for piece in pieces])
+        return SessionCorpus([*pieces, *(self._fresh_turns(memory, gap) for gap in gaps)])
+
+    def vectors(self, session: Session, model: str) -> Sequence[VectorPiece]:
+        """The vectors that there are of a model; the newest turns may have none yet."""
+        shelf = vectors_shelf(model)
+        return self._read(session, shelf, decode_vectors, self._vectors, _size_of_vectors)
+
+    def turns(self, session: Session, corpus: SessionCorpus, numbers: Iterable[int]) -> list[Turn]:
+        """Turns of the session word for word, in the given order. Raises `StoreError`."""
+        wanted = list(numbers)
+        found = {number: corpus.turn(number) for number in wanted}
+        absent = [number for number, turn in found.items() if turn is None]
+        read = in_parallel(lambda number: self.transcript.turns(session, number, number)[0], absent)
+        whole = {number: turn for number, turn in found.items() if turn is not None}
+        whole |= {turn.number: turn for turn in read}
+        return [whole[number] for number in wanted]
+
+    def _expected_words(self, session: Session) -> list[Piece] | None:
+        """The pieces of a session that is fully indexed, if all of them are in this process."""
+        found = [
+            self._words.get((session.key, session.epoch, PieceName(WORDS_SHELF, covers)))
+            for covers in cover(session.committed_through)
+        ]
+        pieces = [piece for piece in found if piece is not None]
+        return pieces if len(pieces) == len(found) else None
+
+    def _read[One: (Piece, VectorPiece)](
+        self,
+        session: Session,
+        shelf: str,
+        decode: Callable[[bytes], One | None],
+        cache: BoundedCache[One],
+        size: Callable[[One], int],
+    ) -> list[One]:
+        """The pieces of a shelf that do not overlap. One that cannot be had is left out."""
+        listed = self.index.list_pieces(session.key, session.epoch)
+        ranges = [name.covers for name in listed if name.shelf == shelf]
+        names = [
+            PieceName(shelf, covers)
+            for covers in tiling(TurnRange(1, session.committed_through), ranges)
+        ]
+
+        def read(name: PieceName) -> One | None:
+            known = cache.get((session.key, session.epoch, name))
+            if known is not None:
+                return known
+            raw = self.index.get_piece(session.key, session.epoch, name)
+            piece = decode(raw) if raw else None
+            if piece is not None:
+                cache.put((session.key, session.epoch, name), piece, size(piece))
+            return piece
+
+        return [piece for piece in in_parallel(read, names) if piece is not None]
+
+    def _fresh_turns(self, memory: WorkingMemory, gap: TurnRange) -> FreshTurns:
+        """Turns that are in no piece: of working memory, of this process, or of the transcript."""
+        session = memory.session
+        standing = {turn.number: turn for turn in memory.turns}
+        found: dict[int, tuple[Turn, Document]] = {}
+        for number in range(gap.from_turn, gap.to_turn + 1):
+            known = self._fresh.get((session.key, session.epoch, number))
+            if known is not None:
+                found[number] = known
+            elif number in standing:
+                found[number] = self._keep(session, standing[number])
+        there = [TurnRange(number, number) for number in found]
+        for absent in missing(gap, there):
+            for turn in self.transcript.turns(session, absent.from_turn, absent.to_turn):
+                found[turn.number] = self._keep(session, turn)
+        return FreshTurns([found[number] for number in range(gap.from_turn, gap.to_turn + 1)])
+
+    def _keep(self, session: Session, turn: Turn) -> tuple[Turn, Document]:
+        document = turn_document(turn)
+        size = 2 * turn.byte_bound + _PER_TERM * len(document.counts)
+        self._fresh.put((session.key, session.epoch, turn.number), (turn, document), size)
+        return turn, document
+
+
+def in_parallel[Given, Result](
+    read: Callable[[Given], Result], names: Sequence[Given]
+) -> list[Result]:
+    """What reading each gives, in order; some at a time. Raises what the first failure raises."""
+    if len(names) <= 1:
+        return [read(name) for name in names]
+    with ThreadPoolExecutor(min(PARALLEL_READS, len(names))) as pool:
+        return list(pool.map(read, names))
+
+
+def _size_of_piece(piece: Piece) -> int:
+    return piece.size
+
+
+def _size_of_vectors(piece: VectorPiece) -> int:
+    return sum(100 + 4 * len(vector) for vector in piece.vectors)
