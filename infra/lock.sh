@@ -15,11 +15,13 @@ resolve() {
 }
 
 resolve layers/deps/requirements.in layers/deps/requirements.txt "$@"
+resolve layers/jwt/requirements.in layers/jwt/requirements.txt "$@"
 # Only data is taken out of this one, so nothing that it depends on is installed.
 resolve layers/vocab/requirements.in layers/vocab/requirements.txt --no-deps "$@"
 # What is tested is what is deployed: the runtime's versions are fixed for the tests.
 resolve infra/requirements/dev.in infra/requirements/dev.txt \
-    --constraint layers/deps/requirements.txt --constraint layers/vocab/requirements.txt "$@"
+    --constraint layers/deps/requirements.txt --constraint layers/jwt/requirements.txt \
+    --constraint layers/vocab/requirements.txt "$@"
 for name in ministack sam lock pip; do
     resolve "infra/requirements/$name.in" "infra/requirements/$name.txt" "$@"
 done

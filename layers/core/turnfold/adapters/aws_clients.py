@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sts import STSClient
 
 CONNECT_SECONDS = 1
 READ_SECONDS = 5
@@ -55,6 +56,17 @@ class AwsClients:
         """Secrets Manager."""
         client: SecretsManagerClient = self._make("secretsmanager")
         return client
+
+    @cached_property
+    def sts(self) -> "STSClient":
+        """STS."""
+        client: STSClient = self._make("sts")
+        return client
+
+    @property
+    def loader(self) -> Any:  # noqa: ANN401 - botocore has no types here
+        """What reads descriptions of services, and keeps them."""
+        return self._session.get_component("data_loader")
 
     @cached_property
     def _session(self) -> Any:  # noqa: ANN401 - botocore has no types here
