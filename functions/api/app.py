@@ -108,12 +108,13 @@ def _endpoint(route: Route) -> Callable[..., Response[str]]:
     """The function that Powertools calls for a route."""
 
     def act(request_id: str, event: Mapping[str, Any], values: Mapping[str, str]) -> Reply:
-        caller = NOBODY
+        caller, served = NOBODY, service()
         if route.scope:
-            caller = identify(event, service().keys)
+            caller = identify(event, served.keys)
             require_scope(caller, route.scope)
+            served = served.for_tenant(caller.tenant)
         request = Request(event, request_id, caller, _decoded(values))
-        return route.action(request, service())
+        return route.action(request, served)
 
     def endpoint(**values: str) -> Response[str]:
         return _run(route.name, lambda request_id, event: act(request_id, event, values))
