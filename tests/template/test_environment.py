@@ -82,10 +82,10 @@ def test_no_variable_is_for_a_setting_that_does_not_exist(template: dict[str, An
 
 
 def test_bounds_of_parameters_are_those_of_the_settings(parameters: dict[str, Any]) -> None:
-    for setting, (low, high) in domain_settings._BOUNDS.items():
+    for setting, (low, high) in domain_settings.BOUNDS.items():
         found = parameters[parameter(setting)]
         assert (found["MinValue"], found["MaxValue"]) == (low, high), setting
-    for setting, allowed in domain_settings._CHOICES.items():
+    for setting, allowed in domain_settings.CHOICES.items():
         assert tuple(parameters[parameter(setting)]["AllowedValues"]) == allowed
 
 
