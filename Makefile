@@ -12,10 +12,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PYTHON := .venv/bin/python
 SAM := .venv-sam/bin/sam
+TEMPLATES := template.yaml infra/observability.yaml
 # Of the functions and of the native wheels in the deps layer: x86_64 or arm64.
 ARCHITECTURE ?= x86_64
 # The emulator that `run`, `demo` and the tests start.
 STACK := TURNFOLD_MINISTACK="$(CURDIR)/.venv-ministack/bin/ministack"
+# For `make build` and `make deploy`: Name=Value ... of the template's parameters.
+PARAMETERS ?=
 # A pytest selection for `make test TESTS=tests/unit`, in place of the default suites.
 TESTS ?=
 # Suites that keep to themselves run on two processes; the others start servers of their own.
@@ -40,7 +43,7 @@ demo: venv venv-ministack vocabulary ## a conversation of 30 turns against `make
 test: check tests acceptance ## check, then all suites that need only this machine (TESTS=path: only that)
 
 .PHONY: check
-check: style types imports template ## ruff, mypy, import-linter, cfn-lint, sam validate
+check: style types imports template ## ruff, mypy, import-linter, cfn-lint, checkov, sam validate
 
 .PHONY: format
 format: venv ## let ruff format and repair what it can
@@ -55,8 +58,13 @@ build: venv-sam ## sam build, for ARCHITECTURE=x86_64 or arm64; needs Python 3.1
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u GNUMAKEFLAGS \
 		PATH="$${python%/*}:$$PATH" ARCHITECTURE="$(ARCHITECTURE)" \
 		$(SAM) build --cached --cache-dir ".aws-sam/cache-$(ARCHITECTURE)" --parallel \
-		--parameter-overrides Architecture=$(ARCHITECTURE)
+		--parameter-overrides Architecture=$(ARCHITECTURE) && \
+	"$$python" infra/release_digest.py --stamp .aws-sam/build/template.yaml $(PARAMETERS)
 	@du -sh .aws-sam/build/*/ | sed 's,\.aws-sam/build/,,; s,/$$,,'
+
+.PHONY: deploy
+deploy: build ## build, then sam deploy (GUIDED=1 asks for everything; PARAMETERS="Name=Value ...")
+	$(SAM) deploy $(if $(GUIDED),--guided) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
 
 .PHONY: lock
 lock: venv-lock ## write the hashed requirement files anew from the .in files (UPGRADE=1: newest versions)
@@ -84,9 +92,11 @@ imports: venv
 	.venv/bin/lint-imports
 
 .PHONY: template
-template: venv-sam
-	.venv-sam/bin/cfn-lint template.yaml
+template: venv-sam venv-checkov
+	.venv-sam/bin/cfn-lint $(TEMPLATES)
 	$(SAM) validate --lint --region us-east-1
+	@# Without a log level, it warns of a file of its own.
+	LOG_LEVEL=ERROR .venv-checkov/bin/checkov --config-file infra/checkov.yaml -f $(TEMPLATES)
 
 .PHONY: tests
 tests: venv venv-ministack vocabulary
@@ -110,12 +120,14 @@ vocabulary: venv
 	@$(PYTHON) layers/vocab/unpack.py
 
 # Environments, each exactly as its requirements file says; done in a moment if they are already.
-.PHONY: venv venv-ministack venv-sam venv-lock
+.PHONY: venv venv-ministack venv-sam venv-checkov venv-lock
 venv:
 	@infra/venv.sh .venv infra/requirements/dev.txt layers/core functions
 venv-ministack:
 	@infra/venv.sh .venv-ministack infra/requirements/ministack.txt
 venv-sam:
 	@infra/venv.sh .venv-sam infra/requirements/sam.txt
+venv-checkov:
+	@infra/venv.sh .venv-checkov infra/requirements/checkov.txt
 venv-lock:
 	@infra/venv.sh .venv-lock infra/requirements/lock.txt
