@@ -58,7 +58,7 @@ def _checked(policy: str, option: Option, value: object) -> object:
         return None
     if not _is_of(option.kind, value):
         raise InvalidPolicyError(f"{policy}: {option.name} must be {option.kind.value}")
-    return value
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _is_of(kind: OptionKind, value: object) -> bool:
