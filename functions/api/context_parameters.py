@@ -5,24 +5,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.problems import RefusedError
-from api.requests import MAX_TOKENS, Request, max_tokens, model_name, number, text
-from turnfold.application.read_context import ContextRequest
+from api.requests import (
+    MAX_QUERY_CHARACTERS,
+    MAX_TOKENS,
+    Request,
+    max_tokens,
+    model_name,
+    number,
+    text,
+)
+from turnfold.application.read_context import DEFAULT_RECALL, ContextRequest
 from turnfold.domain.message_rules import check_question
 from turnfold.domain.messages import Message
-from turnfold.domain.policy_setting import check_policy
+from turnfold.domain.policies.registry import check_policy, policy_from_query
 from turnfold.domain.transcript import sha256_of
 
-MAX_QUERY_CHARACTERS = 10_000
 MAX_RECALL = 100
 FORMATS = ("openai",)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextParameters:
-    """The checked parameters.
-
-    `query` and `recall` are taken already, but nothing is recalled yet: the region stays empty.
-    """
+    """The checked parameters."""
 
     max_tokens: int | None = None
     model: str | None = None
@@ -34,7 +38,10 @@ class ContextParameters:
     @property
     def request(self) -> ContextRequest:
         """What the use case is asked for."""
-        return ContextRequest(self.max_tokens, self.model, self.incoming)
+        recall = DEFAULT_RECALL if self.recall is None else self.recall
+        return ContextRequest(
+            self.max_tokens, self.model, self.incoming, self.query, recall, self.policy
+        )
 
     def etag(self, state: str) -> str:
         """Tells apart contexts of different states or parameters."""
@@ -58,7 +65,7 @@ def from_query(request: Request) -> ContextParameters:
         {
             "max_tokens": request.query_number("max_tokens", 1, MAX_TOKENS),
             "recall": request.query_number("recall", 0, MAX_RECALL),
-            "policy": None if policy is None else {"name": policy},
+            "policy": None if policy is None else policy_from_query(policy, request.queries),
             **{name: request.query(name) for name in ("model", "query", "format")},
         }
     )

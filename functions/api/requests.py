@@ -21,6 +21,8 @@ from turnfold.domain.settings import MAX_MODEL_NAME
 MAX_TOKENS = 10_000_000
 """More than any model reads; a larger number is a mistake."""
 
+MAX_QUERY_CHARACTERS = 10_000
+
 _DIGITS = re.compile(r"[0-9]{1,12}")
 _KEY = re.compile(rf"[\x20-\x7e]{{1,{MAX_IDEMPOTENCY_KEY_CHARACTERS}}}")
 
@@ -96,6 +98,12 @@ class Request:
         """A query parameter; the last one if it was sent several times."""
         value = (self.event.get("queryStringParameters") or {}).get(name)
         return None if value is None else str(value)
+
+    @property
+    def queries(self) -> Mapping[str, str]:
+        """All query parameters, the last one of each name."""
+        given = self.event.get("queryStringParameters") or {}
+        return {name: str(value) for name, value in given.items() if value is not None}
 
     def query_number(self, name: str, low: int, high: int) -> int | None:
         """A whole number from the query."""

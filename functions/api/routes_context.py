@@ -5,7 +5,6 @@ from api.replies import Reply, knows, with_etag
 from api.requests import Request
 from api.routes import read
 from turnfold.bootstrap import Turnfold
-from turnfold.domain.policy_setting import check_policy
 
 CONTEXT = "/v1/sessions/{session_id}/context"
 WORKING_MEMORY = "/v1/sessions/{session_id}/working-memory"
@@ -29,8 +28,6 @@ def get_working_memory(request: Request, service: Turnfold) -> Reply:
 
 def _context(request: Request, service: Turnfold, asked: ContextParameters) -> Reply:
     memory = service.context.memory(request.session_key)
-    if asked.policy is None:
-        check_policy(memory.session.settings.policy)
     etag = asked.etag(memory.session.etag)
     # Assembling and counting is what a client that knows the state does not need.
     body = None if knows(request, etag) else service.context.view(memory, asked.request)

@@ -23,7 +23,14 @@ from turnfold.application.commit_turn import CommitTurn
 from turnfold.application.default_settings import default_settings
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.pins_by_hand import Pins
-from turnfold.application.ports import Archive, Doorbell, KeyRing, MemoryStore
+from turnfold.application.ports import (
+    Archive,
+    ArchiveBell,
+    Doorbell,
+    Erasures,
+    KeyRing,
+    MemoryStore,
+)
 from turnfold.application.prompts import PromptLibrary
 from turnfold.application.read_context import ReadContext
 from turnfold.application.read_transcript import Transcript
@@ -35,17 +42,28 @@ if TYPE_CHECKING:
     from turnfold.adapters.openai_completions import OpenAICompletions
     from turnfold.application.chat import Chat
     from turnfold.application.compact_session import CompactSession
+    from turnfold.application.delete import Delete
     from turnfold.application.drain_batch import DrainBatch, Knock
+    from turnfold.application.erase import EraseUser
     from turnfold.application.judge_now import JudgeNow
     from turnfold.application.judge_pins import PinJudge
+    from turnfold.application.read_policy_context import ReadPolicyContext
     from turnfold.application.summary_writer import PaidAnswers
     from turnfold.application.sweep import Sweep
+    from turnfold.application.tend_archive import ArchiveKnock, TendBatch
+    from turnfold.application.verify_transcript import VerifyTranscript
+    from turnfold.domain.measure import Measure
+    from turnfold.domain.memory import WorkingMemory
 
 TENANTS_KEPT = 64
 """Tenants whose clients a process keeps: making them takes 15 ms, keeping them less than a MB."""
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 DEFAULT_CHAT_MODEL = "gpt-5.4-mini"
+
+ERASURE_SETTLE_SECONDS = 35
+"""Longer than the API function may run (29 seconds): what it read before a tombstone was set, it
+cannot write about any more."""
 
 
 def utc_now() -> datetime:
@@ -116,6 +134,13 @@ class Turnfold:
         return SqsDoorbell(self._clients.sqs, self._env["TURNFOLD_QUEUE_URL"])
 
     @cached_property
+    def archive_bell(self) -> ArchiveBell:
+        """The FIFO queue of the archivist."""
+        from turnfold.adapters.sqs_archive_bell import SqsArchiveBell
+
+        return SqsArchiveBell(self._clients.sqs, self._env["TURNFOLD_ARCHIVE_QUEUE_URL"])
+
+    @cached_property
     def keys(self) -> KeyRing | None:
         """The API keys of a key file; None where an authorizer in front checks them."""
         path = self._env.get("TURNFOLD_KEY_FILE")
@@ -158,7 +183,34 @@ class Turnfold:
     @cached_property
     def context(self) -> ReadContext:
         """Contexts."""
-        return ReadContext(self.store, self.counter, self.metrics)
+        return ReadContext(
+            self.store, self.counter, self.metrics, by_policy=lambda: self.policy_context
+        )
+
+    @cached_property
+    def policy_context(self) -> "ReadPolicyContext":
+        """Contexts by windows and limits."""
+        from turnfold.adapters.extractive import ExtractiveSummariser
+        from turnfold.adapters.openai_completions import API_SECONDS
+        from turnfold.application.condense import WriterCondenser
+        from turnfold.application.read_policy_context import ReadPolicyContext
+        from turnfold.application.summary_writer import SummaryWriter
+        from turnfold.domain.estimators import ExactEstimator
+        from turnfold.domain.policies.registry import SERVICE_DEFAULTS, PolicyKit
+
+        # It may ask twice, and the request has 29 seconds.
+        answers = self._answers(API_SECONDS / 2)
+        writer = SummaryWriter(answers, self._prompts, ExtractiveSummariser(self.counter.count))
+
+        def kit(memory: "WorkingMemory", measure: "Measure") -> PolicyKit:
+            return PolicyKit(
+                estimator=ExactEstimator(measure.count),
+                condenser=WriterCondenser(writer, memory.session.key, measure.count),
+                memory_role=memory.session.settings.memory_role,
+                defaults=SERVICE_DEFAULTS,
+            )
+
+        return ReadPolicyContext(self.transcript, utc_now, kit)
 
     @cached_property
     def pins(self) -> Pins:
@@ -176,6 +228,81 @@ class Turnfold:
         return ReadTurns(self.store, self.transcript)
 
     @cached_property
+    def verify(self) -> "VerifyTranscript":
+        """Verifying transcripts."""
+        from turnfold.application.verify_transcript import VerifyTranscript
+
+        return VerifyTranscript(self.store, self.transcript)
+
+    @cached_property
+    def delete(self) -> "Delete":
+        """Asking for erasures."""
+        from turnfold.application.delete import Delete
+
+        return Delete(
+            store=self.store,
+            erasures=self._erasures,
+            bell=self.archive_bell,
+            clock=utc_now,
+            new_random_id=lambda: uuid.uuid4().hex,
+            mark_user=self._erase_user,
+        )
+
+    @cached_property
+    def tend(self) -> "TendBatch":
+        """Looking after the archive of sessions, for a batch of the archivist's messages."""
+        from turnfold.adapters.s3_objects import S3SessionObjects
+        from turnfold.application.erase import EraseSession
+        from turnfold.application.tend_archive import TendBatch, TendSession
+
+        objects = S3SessionObjects(
+            self._clients.s3,
+            self._env["TURNFOLD_BUCKET"],
+            bypass_governance=bool(self._env.get("TURNFOLD_OBJECT_LOCK_DAYS")),
+        )
+        erase = EraseSession(self.store, self._erasures, objects, utc_now, self._settle_seconds)
+        return TendBatch(
+            tend=TendSession(self.store, erase),
+            erase_user=self._erase_user,
+            bell=self.archive_bell,
+            new_id=new_id,
+        )
+
+    def read_archive_knock(self, message_id: str, body: str, receive_count: int) -> "ArchiveKnock":
+        """A message of the archivist's queue; one that cannot be read has no task."""
+        from turnfold.adapters.sqs_archive_bell import parse_archive_message
+        from turnfold.application.tend_archive import ArchiveKnock
+
+        try:
+            return ArchiveKnock(message_id, parse_archive_message(body), receive_count)
+        except InvalidDoorbellError:
+            return ArchiveKnock(message_id, None, receive_count)
+
+    @cached_property
+    def _erasures(self) -> Erasures:
+        from turnfold.adapters.dynamo_erasures import DynamoErasures
+
+        return DynamoErasures(self._clients.dynamodb, self._env["TURNFOLD_TABLE"], utc_now)
+
+    @cached_property
+    def _erase_user(self) -> "EraseUser":
+        from turnfold.application.erase import EraseUser
+
+        return EraseUser(
+            store=self.store,
+            erasures=self._erasures,
+            bell=self.archive_bell,
+            clock=utc_now,
+            new_id=new_id,
+            settle_seconds=self._settle_seconds,
+        )
+
+    @property
+    def _settle_seconds(self) -> int:
+        """How long a writer may be at work that read a session before its tombstone was set."""
+        return int(self._env.get("TURNFOLD_ERASURE_SETTLE_SECONDS") or ERASURE_SETTLE_SECONDS)
+
+    @cached_property
     def chat(self) -> "Chat":
         """Chat; without a key it says that no model is configured."""
         from turnfold.application.chat import Chat
@@ -189,7 +316,7 @@ class Turnfold:
             name = self._env.get("TURNFOLD_CHAT_MODEL") or DEFAULT_CHAT_MODEL
             openai = OpenAIChat(self._completions(API_SECONDS), name)
             model = MeasuredChatModel(openai, self.metrics)
-        return Chat(self.store, self.counter, model, self.commit, self.turns)
+        return Chat(self.store, self.counter, model, self.commit, self.turns, self.context)
 
     @cached_property
     def judge_now(self) -> "JudgeNow":

@@ -8,8 +8,8 @@ from typing import Any
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import CommitTurn, TurnToCommit
 from turnfold.application.ports import ChatModel, MemoryStore, TokenCounter
+from turnfold.application.read_context import ContextRequest, ReadContext
 from turnfold.application.read_turns import ReadTurns
-from turnfold.domain.context import assemble
 from turnfold.domain.errors import (
     ConflictError,
     ModelFailedError,
@@ -17,9 +17,8 @@ from turnfold.domain.errors import (
     SessionErasingError,
     StoreError,
 )
-from turnfold.domain.measure import Measure
 from turnfold.domain.message_rules import check_question
-from turnfold.domain.messages import Message, chat_form, is_blank, split_leading, tool_calls
+from turnfold.domain.messages import Message, chat_form, is_blank, tool_calls
 from turnfold.domain.sessions import SessionKey, SessionStatus
 from turnfold.domain.tokens import PER_LIST, CountText, count_messages
 
@@ -35,6 +34,7 @@ class ChatRequest:
     max_tokens: int | None = None
     max_context_tokens: int | None = None
     temperature: float | None = None
+    query: str | None = None
 
     def check(self) -> None:
         """Raise `InvalidMessagesError` unless the messages are a question to answer."""
@@ -58,6 +58,7 @@ class Chat:
     model: ChatModel | None
     commit: CommitTurn
     turns: ReadTurns
+    context: ReadContext
 
     def __call__(
         self, key: SessionKey, asked: ChatRequest, request: IdempotentRequest
@@ -115,18 +116,15 @@ class Chat:
     def _context(self, key: SessionKey, asked: ChatRequest) -> tuple[Message, ...]:
         """The context with the question at its end; without a session the question alone."""
         memory = self.store.load(key)
-        count = self._count(asked.model)
         if memory is None:
             return tuple(chat_form(one) for one in asked.messages)
-        leading, conversation = split_leading(asked.messages)
-        context = assemble(
-            memory,
-            Measure(count),
-            budget=asked.max_context_tokens,
-            incoming=conversation,
-            system=leading or None,
+        wanted = ContextRequest(
+            max_tokens=asked.max_context_tokens,
+            model=asked.model,
+            incoming=asked.messages,
+            query=asked.query,
         )
-        return context.messages
+        return self.context.messages(memory, wanted)
 
     def _count(self, model: str | None) -> CountText:
         return lambda text: self.counter.count(text, model)

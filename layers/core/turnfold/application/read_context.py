@@ -1,8 +1,8 @@
 """Reading a context: one read of working memory, then pure assembly."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports import MemoryStore, TokenCounter
@@ -16,10 +16,14 @@ from turnfold.domain.measure import Measure
 from turnfold.domain.measurements import Metric
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import Message, split_leading
+from turnfold.domain.policies.registry import PROGRESSIVE
 from turnfold.domain.recalled import RecalledTurn
 from turnfold.domain.sessions import SessionKey
 from turnfold.domain.summaries import Summary
 from turnfold.domain.transcript import canonical
+
+if TYPE_CHECKING:
+    from turnfold.application.read_policy_context import ReadPolicyContext
 
 DEFAULT_RECALL = 5
 
@@ -29,7 +33,8 @@ class ContextRequest:
     """What a context is asked for: its budget, whose tokens those are, and what is appended.
 
     System messages before the incoming ones stand in for the session's own, as in a chat. With a
-    `query`, at most `recall` turns that answer it are quoted.
+    `query`, at most `recall` turns that answer it are quoted. `policy` stands in for the session's
+    own.
     """
 
     max_tokens: int | None = None
@@ -37,6 +42,7 @@ class ContextRequest:
     incoming: Sequence[Message] = ()
     query: str | None = None
     recall: int = DEFAULT_RECALL
+    policy: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class ReadContext:
     counter: TokenCounter
     metrics: Metrics = NO_METRICS
     recall: Recall | None = None
+    by_policy: "Callable[[], ReadPolicyContext] | None" = None
 
     def memory(self, key: SessionKey) -> WorkingMemory:
         """The working memory itself. Raises `SessionNotFoundError`."""
@@ -58,8 +65,14 @@ class ReadContext:
         return Measure(lambda text: self.counter.count(text, chosen))
 
     def assemble(self, memory: WorkingMemory, request: ContextRequest) -> Context:
-        """The context alone. Raises `BudgetTooSmallError`; with a query also `StoreError`."""
+        """Working memory's own context. Raises `BudgetTooSmallError`; with a query `StoreError`."""
         return self._assembled(memory, self.measure(memory, request.model), request)
+
+    def messages(self, memory: WorkingMemory, request: ContextRequest) -> tuple[Message, ...]:
+        """The messages alone, by the session's policy or the asked one. Raises as `view` does."""
+        if _policy(memory, request)["name"] == PROGRESSIVE:
+            return self.assemble(memory, request).messages
+        return tuple(self.view(memory, request)["messages"])
 
     def view(self, memory: WorkingMemory, request: ContextRequest) -> dict[str, Any]:
         """The context as the contract shows it.
@@ -68,8 +81,11 @@ class ReadContext:
         a query also `StoreError`.
         """
         measure = self.measure(memory, request.model)
-        context = self._assembled(memory, measure, request)
-        view = context_view(memory, context, measure)
+        policy = _policy(memory, request)
+        if policy["name"] != PROGRESSIVE and self.by_policy:
+            view = self.by_policy().view(memory, measure, policy, request)
+        else:
+            view = context_view(memory, self._assembled(memory, measure, request), measure)
         size = len(canonical(view))
         if size > MAX_CONTEXT_BYTES:
             raise ContextTooLargeError(
@@ -114,3 +130,7 @@ class ReadContext:
             return NOTHING_RECALLED
         found = self.recall([memory], request.query, request.recall + len(memory.turns))
         return Recalled([RecalledTurn(one.turn, one.score) for one in found.turns], request.recall)
+
+
+def _policy(memory: WorkingMemory, request: ContextRequest) -> Mapping[str, Any]:
+    return memory.session.settings.policy if request.policy is None else request.policy

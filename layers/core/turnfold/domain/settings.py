@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from turnfold.domain.errors import InvalidSettingsError
-from turnfold.domain.policy_setting import check_policy
+from turnfold.domain.policies.registry import check_policy
 
 STRATEGIES = (
     "PIN_JUDGMENT",
