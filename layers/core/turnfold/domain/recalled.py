@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from turnfold.domain.memory_text import fenced
+from turnfold.domain.memory_fence import fenced
 from turnfold.domain.messages import MEMORY_NAME, Message
 from turnfold.domain.rendering import render_turn
 from turnfold.domain.turns import Turn

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from turnfold.domain.memory_text import CLOSING, OPENING, fenced
+from turnfold.domain.memory_fence import CLOSING, OPENING, fenced
 from turnfold.domain.messages import MEMORY_NAME, Message, content_texts
 from turnfold.domain.policies.draft import Draft
 from turnfold.domain.policies.options import Option, OptionKind, at_least
