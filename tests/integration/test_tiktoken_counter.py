@@ -308,6 +308,15 @@ def test_the_folder_may_come_from_the_environment(vocabulary: Path) -> None:
     assert run(program, TIKTOKEN_CACHE_DIR=str(vocabulary)) == "2"
 
 
+def test_the_folder_may_lie_in_a_folder_of_the_path(vocabulary: Path) -> None:
+    program = (
+        f"import sys; sys.path.append({str(vocabulary.parent)!r})\n"
+        "from turnfold.adapters.tiktoken_counter import TiktokenCounter\n"
+        "print(TiktokenCounter().count('hello world'))"
+    )
+    assert run(program, TIKTOKEN_CACHE_DIR="/opt/vocabulary") == "2"
+
+
 def test_nothing_is_loaded_before_the_first_count(vocabulary: Path) -> None:
     program = (
         "import sys\n"

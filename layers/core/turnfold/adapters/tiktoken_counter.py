@@ -8,6 +8,7 @@ checksum is wrong, so the file is verified here before tiktoken looks for it.
 import hashlib
 import os
 import re
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -94,13 +95,23 @@ class TiktokenCounter:
             return self._encodings[name]
 
     def _load(self, name: str) -> "Encoding":
-        folder = self._vocabulary or Path(os.environ.get(CACHE_VARIABLE, ""))
+        folder = self._vocabulary or _shipped_folder(VOCABULARIES[name][0])
         verify_vocabulary(folder, name)
         # The only way to tell tiktoken where its files are.
         os.environ[CACHE_VARIABLE] = str(folder)
         import tiktoken
 
         return tiktoken.get_encoding(name)
+
+
+def _shipped_folder(file_name: str) -> Path:
+    """Where the environment says, else `vocabulary` in a folder of `sys.path`.
+
+    On AWS, layers are at /opt. An emulator may put each somewhere else, but on `sys.path`.
+    """
+    named = Path(os.environ.get(CACHE_VARIABLE, ""))
+    beside = (Path(entry) / "vocabulary" for entry in sys.path if entry)
+    return next((one for one in (named, *beside) if (one / file_name).is_file()), named)
 
 
 def verify_vocabulary(folder: Path, name: str) -> None:
