@@ -153,8 +153,8 @@ class Turnfold:
     @cached_property
     def counter(self) -> TiktokenCounter:
         """The tokenizer, which loads its vocabulary at the first count."""
-        folder = Path(self._env.get("TIKTOKEN_CACHE_DIR") or "/nowhere")
-        return TiktokenCounter(folder if folder.is_dir() else None)
+        folder = self._env.get("TIKTOKEN_CACHE_DIR")
+        return TiktokenCounter(Path(folder) if folder and Path(folder).is_dir() else None)
 
     @cached_property
     def commit(self) -> CommitTurn:

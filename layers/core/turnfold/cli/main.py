@@ -9,13 +9,16 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from turnfold.cli import keys
+from turnfold.cli import keys, redrive
 from turnfold.domain.errors import TurnfoldError
 
 type Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
 """What argparse gives to add commands to; it has no public name."""
 
-GROUPS: tuple[Callable[[Commands], None], ...] = (keys.add_commands,)
+GROUPS: tuple[Callable[[Commands], None], ...] = (
+    keys.add_commands,
+    redrive.add_commands,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
