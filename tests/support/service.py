@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = SessionKey("tenant", "s1")
+_CAP = re.compile(r"at most (\d+) tokens")
 _CONTENT = re.compile(r'"content": ("(?:[^"\\]|\\.)*")')
 
 
@@ -88,15 +89,17 @@ class ScriptedModel:
 
 
 def usual_reply(request: ModelRequest) -> str:
-    """No pins; a summary of the first words of each text, well below a third of the source."""
+    """No pins; a summary of the first words of each text, a quarter of the source or the cap."""
     if request.purpose == "pin_judgement":
         return json.dumps({"facts": [], "retracted_pin_ids": []})
     texts = [json.loads(one) for one in _CONTENT.findall(request.data)]
     if request.purpose == "pin_aggregation":
         ids = re.findall(r'"pin_id": "([^"]+)"', request.data)
         return json.dumps({"facts": [{"text": "; ".join(texts), "folds_pin_ids": ids}]})
-    source = " ".join(texts)
-    return source[: max(4, len(source) // 4)]
+    source = " ".join(texts).encode()
+    asked = _CAP.search(request.instruction)
+    most = min(len(source) // 4, 3 * int(asked[1])) if asked else len(source) // 4
+    return source[: max(4, most)].decode(errors="ignore")
 
 
 def down(_request: ModelRequest) -> Reply:

@@ -12,7 +12,7 @@ class InMemoryDoorbell:
     `deliver` is where a model of the queue is connected. What it raises, `ring` raises.
     """
 
-    def __init__(self, deliver: Callable[[DoorbellMessage], None] | None = None) -> None:
+    def __init__(self, deliver: Callable[[DoorbellMessage], object] | None = None) -> None:
         """Begin silent."""
         self.messages: list[DoorbellMessage] = []
         self.postponed: list[tuple[str, int]] = []

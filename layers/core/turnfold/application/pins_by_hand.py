@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
+from turnfold.application.commit_turn import due_time
 from turnfold.application.pin_changes import pin_change
 from turnfold.application.ports import (
     Clock,
@@ -28,6 +29,7 @@ from turnfold.domain.etags import require_match
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pin_rules import PinEdit, PinFactory, check_pin_text, check_room
 from turnfold.domain.pins import Pin, PinStatus, Trust
+from turnfold.domain.planner import pins_to_fold
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus
 
 ATTEMPTS = 8
@@ -206,12 +208,32 @@ class Pins:
         record: IdempotencyRecord | None,
         removes: tuple[str, ...] = (),
     ) -> bool:
-        change = pin_change(memory.session, edit)
+        sets = self._due(memory, edit, removes)
+        change = pin_change(memory.session, edit, sets=sets)
         try:
             self.store.write(replace(change, idempotency=record, removes_pins=removes))
         except GuardFailedError:
             return False
         return True
+
+    def _due(
+        self, memory: WorkingMemory, edit: PinEdit, removes: tuple[str, ...]
+    ) -> dict[str, Any]:
+        """The sweeper rings if the pins are too many now: no commit does it for them."""
+        changed = {pin.pin_id: pin for pin in (*memory.pins, *edit.changed)}
+        session = memory.session
+        after = replace(
+            memory,
+            session=replace(session, pin_rev=session.pin_rev + 1),
+            pins=tuple(
+                pin
+                for pin in changed.values()
+                if pin.status is PinStatus.ACTIVE and pin.pin_id not in removes
+            ),
+        )
+        if session.due_at or not pins_to_fold(after):
+            return {}
+        return {"due_at": due_time(self.clock()), "sweeps": 0}
 
     def _live(self, key: SessionKey, session: Session | None) -> WorkingMemory:
         if session is not None and session.status is not SessionStatus.LIVE:

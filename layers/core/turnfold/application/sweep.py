@@ -65,7 +65,7 @@ class Sweep:
             if session is None or session.due_at is None:
                 return True
             if session.status is not SessionStatus.LIVE:
-                return True
+                return False
             pause = min(SWEEP_GRACE_SECONDS * 2 ** min(session.sweeps, 20), MAX_PAUSE_SECONDS)
             self.store.write(
                 Change(

@@ -96,26 +96,32 @@ def _cut_message(
             for part in content
         ]
     if with_arguments and tool_calls(message):
-        result["tool_calls"] = [_cut_call(call, cut, keep) for call in tool_calls(message)]
+        result["tool_calls"] = [_cut_call(call, cut) for call in tool_calls(message)]
     return result, lost
 
 
-def _cut_call(call: Any, cut: Any, keep: int) -> dict[str, Any]:  # noqa: ANN401 - JSON of a caller
+def _cut_call(call: Any, cut: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON of a caller
     given = call_name_and_input(call)[1]
-    if len(given) <= keep:
+    shorter = cut(given)
+    if shorter == given:
         return dict(call)
     if "custom" in call:
-        return {**call, "custom": {**call["custom"], "input": cut(given)}}
-    shorter = json.dumps({"elided": cut(given)}, ensure_ascii=False)
-    return {**call, "function": {**call["function"], "arguments": shorter}}
+        return {**call, "custom": {**call["custom"], "input": shorter}}
+    arguments = json.dumps({"elided": shorter}, ensure_ascii=False)
+    return {**call, "function": {**call["function"], "arguments": arguments}}
 
 
 def cut_middle(text: str, turn: int, keep: int) -> tuple[str, int]:
-    """The text but for about `keep` characters, left out in the middle, and how many are lost."""
+    """The text with about `keep` characters, less its middle, and how many characters are lost.
+
+    A text that would not get shorter stays whole.
+    """
     if len(text) <= keep:
         return text, 0
     start = text[: (keep + 1) // 2]
     end = text[len(text) - keep // 2 :] if keep > 1 else ""
     lost = len(text) - len(start) - len(end)
     marker = f" [... {lost} characters left out; fetch turn {turn} for the whole text ...] "
+    if lost <= len(marker):
+        return text, 0
     return start + marker + end, lost

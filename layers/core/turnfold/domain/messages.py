@@ -61,7 +61,7 @@ def is_blank(message: Message) -> bool:
     content = message.get("content")
     if isinstance(content, Sequence) and not isinstance(content, str):
         spoken = any(
-            part.get("type") not in ("text", "refusal") or (part.get("text") or "").strip()
+            part.get("type") not in ("text", "refusal") or (part.get(part["type"]) or "").strip()
             for part in content
         )
     else:

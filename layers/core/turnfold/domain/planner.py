@@ -141,7 +141,7 @@ def next_step(
         return None
     if waiting:
         return JudgeTurns(_batch(waiting, measure))
-    return _pin_step(memory) or _window_step(memory, window, measure, forced=forced)
+    return pins_to_fold(memory) or _window_step(memory, window, measure, forced=forced)
 
 
 def pending_turns(memory: WorkingMemory, measure: Measure) -> int:
@@ -165,7 +165,8 @@ def _batch(turns: Sequence[Turn], measure: Measure) -> tuple[Turn, ...]:
     return tuple(taken)
 
 
-def _pin_step(memory: WorkingMemory) -> FoldPins | None:
+def pins_to_fold(memory: WorkingMemory) -> FoldPins | None:
+    """The fold of pins that are over a limit and were not tried to be folded as they are."""
     session, settings = memory.session, memory.session.settings
     if "PIN_AGGREGATION" not in settings.strategies or not settings.judges_pins:
         return None
