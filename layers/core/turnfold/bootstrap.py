@@ -27,14 +27,18 @@ from turnfold.application.ports import (
     Archive,
     ArchiveBell,
     Doorbell,
+    Embedder,
     Erasures,
     KeyRing,
     MemoryStore,
+    RecallIndex,
 )
 from turnfold.application.prompts import PromptLibrary
 from turnfold.application.read_context import ReadContext
+from turnfold.application.read_index import IndexCaches, ReadIndex
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.read_turns import ReadTurns
+from turnfold.application.recall import Recall
 from turnfold.application.sessions import Sessions
 from turnfold.domain.errors import InvalidDoorbellError
 
@@ -45,9 +49,12 @@ if TYPE_CHECKING:
     from turnfold.application.delete import Delete
     from turnfold.application.drain_batch import DrainBatch, Knock
     from turnfold.application.erase import EraseUser
+    from turnfold.application.index_session import IndexSession
     from turnfold.application.judge_now import JudgeNow
     from turnfold.application.judge_pins import PinJudge
     from turnfold.application.read_policy_context import ReadPolicyContext
+    from turnfold.application.search_session import SearchSession
+    from turnfold.application.search_tenant import SearchTenant
     from turnfold.application.summary_writer import PaidAnswers
     from turnfold.application.sweep import Sweep
     from turnfold.application.tend_archive import ArchiveKnock, TendBatch
@@ -64,6 +71,10 @@ DEFAULT_CHAT_MODEL = "gpt-5.4-mini"
 ERASURE_SETTLE_SECONDS = 35
 """Longer than the API function may run (29 seconds): what it read before a tombstone was set, it
 cannot write about any more."""
+
+
+QUERY_SECONDS = 6.0
+"""For the vector of a query. After that a search goes by words alone."""
 
 
 def utc_now() -> datetime:
@@ -184,7 +195,11 @@ class Turnfold:
     def context(self) -> ReadContext:
         """Contexts."""
         return ReadContext(
-            self.store, self.counter, self.metrics, by_policy=lambda: self.policy_context
+            store=self.store,
+            counter=self.counter,
+            metrics=self.metrics,
+            recall=self.recall,
+            by_policy=lambda: self.policy_context,
         )
 
     @cached_property
@@ -354,7 +369,47 @@ class Turnfold:
         """Draining a batch of doorbell messages."""
         from turnfold.application.drain_batch import DrainBatch
 
-        return DrainBatch(self.compact)
+        return DrainBatch(self.compact, self.index)
+
+    @cached_property
+    def index(self) -> "IndexSession":
+        """Indexing a session for searches."""
+        from turnfold.adapters.openai_completions import COMPACTOR_SECONDS
+        from turnfold.application.index_session import IndexSession
+
+        embedder = self._embedder(COMPACTOR_SECONDS)
+        return IndexSession(self.store, self.transcript, self._recall_index, embedder)
+
+    @cached_property
+    def recall(self) -> Recall:
+        """Finding turns that answer a query."""
+        reader = ReadIndex(self.transcript, self._recall_index, self.index_caches)
+        return Recall(reader, self._embedder(QUERY_SECONDS))
+
+    @cached_property
+    def search(self) -> "SearchSession":
+        """Searching a session."""
+        from turnfold.application.search_session import SearchSession
+
+        return SearchSession(self.store, self.recall)
+
+    @cached_property
+    def search_tenant(self) -> "SearchTenant":
+        """Searching a tenant's sessions."""
+        from turnfold.application.search_tenant import SearchTenant
+
+        return SearchTenant(self.store, self.recall)
+
+    @cached_property
+    def index_caches(self) -> IndexCaches:
+        """What was read of indexes, of all tenants."""
+        return IndexCaches()
+
+    @cached_property
+    def _recall_index(self) -> RecallIndex:
+        from turnfold.adapters.s3_recall_index import S3RecallIndex
+
+        return S3RecallIndex(self._clients.s3, self._env["TURNFOLD_BUCKET"])
 
     def read_knock(self, message_id: str, body: str, receive_count: int) -> "Knock":
         """A doorbell message as the drain takes it; one that cannot be read has no session."""
@@ -401,19 +456,37 @@ class Turnfold:
 
         return PinJudge(answers, self._prompts, RuleJudge(), utc_now, new_id)
 
+    def _embedder(self, seconds: float) -> Embedder | None:
+        """The model that makes vectors; None in the mode without a key."""
+        if not self._has_model:
+            return None
+        from turnfold.adapters.openai_embeddings import (
+            DEFAULT_EMBEDDING_MODEL,
+            OpenAIEmbedder,
+            OpenAIEmbeddings,
+        )
+
+        name = self._env.get("TURNFOLD_EMBEDDING_MODEL") or DEFAULT_EMBEDDING_MODEL
+        endpoint = OpenAIEmbeddings(self._model_key, base_url=self._base_url, seconds=seconds)
+        return OpenAIEmbedder(endpoint, name)
+
     def _completions(self, seconds: float) -> "OpenAICompletions":
         from turnfold.adapters.openai_completions import OpenAICompletions
 
-        base_url = self._env.get("OPENAI_BASE_URL") or None
+        return OpenAICompletions(self._model_key, base_url=self._base_url, seconds=seconds)
+
+    @property
+    def _base_url(self) -> str | None:
+        return self._env.get("OPENAI_BASE_URL") or None
+
+    @cached_property
+    def _model_key(self) -> Callable[[], str]:
         key = self._env.get("OPENAI_API_KEY")
         if key:
-            return OpenAICompletions(lambda: key, base_url=base_url, seconds=seconds)
+            return lambda: key
         from turnfold.adapters.model_secret import ModelSecret
 
-        secret = ModelSecret(
-            self._env["TURNFOLD_MODEL_SECRET"], lambda: self._clients.secretsmanager
-        )
-        return OpenAICompletions(secret, base_url=base_url, seconds=seconds)
+        return ModelSecret(self._env["TURNFOLD_MODEL_SECRET"], lambda: self._clients.secretsmanager)
 
 
 class _OneTenant(Turnfold):
@@ -436,6 +509,11 @@ class _OneTenant(Turnfold):
     @property
     def _clients(self) -> AwsClients:
         return self._tenants_clients
+
+    @property
+    def index_caches(self) -> IndexCaches:
+        """Of all tenants together, so that they are bounded."""
+        return self._service.index_caches
 
     @property
     def counter(self) -> TiktokenCounter:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from turnfold.application.compact_session import CompactSession, Ring
+from turnfold.application.index_session import IndexSession
 from turnfold.domain.errors import StoreError
 from turnfold.domain.sessions import SessionKey
 
@@ -34,9 +35,10 @@ class FailedKnock:
 
 @dataclass(frozen=True, slots=True)
 class DrainBatch:
-    """Compacts every session that a batch rings for."""
+    """Compacts every session that a batch rings for, and brings its search index up to date."""
 
     compact: CompactSession
+    index: IndexSession | None = None
 
     def __call__(
         self, knocks: Sequence[Knock], seconds_left: Callable[[], float] = lambda: 1e9
@@ -81,7 +83,23 @@ class DrainBatch:
             logger.exception("session not compacted", extra={"code": "COMPACTION_FAILED"})
             return False
         logger.info("session compacted", extra={"code": "COMPACTED", "outcome": outcome.value})
+        if self.index is not None:
+            self._index(self.index, key, seconds_left)
         return True
+
+    def _index(
+        self, index: IndexSession, key: SessionKey, seconds_left: Callable[[], float]
+    ) -> None:
+        """Best effort: a search reads what is not indexed, and the next bell makes up for it."""
+        try:
+            index(key, seconds_left)
+        except Exception as error:
+            known = isinstance(error, StoreError)
+            logger.warning(
+                "session not indexed",
+                extra={"code": "INDEXING_FAILED", "error": type(error).__name__},
+                exc_info=None if known else error,
+            )
 
 
 def back_off(receive_count: int) -> int:

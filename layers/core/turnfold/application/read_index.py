@@ -28,24 +28,32 @@ was said under the session's epoch, so a session that was erased is never read f
 _PER_TERM = 100
 
 
+class IndexCaches:
+    """What this process has read of indexes; one for all tenants, so that its size is bounded."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.words = BoundedCache[Piece](WORDS_BYTES)
+        self.vectors = BoundedCache[VectorPiece](VECTORS_BYTES)
+        self.fresh = BoundedCache[tuple[Turn, Document]](FRESH_BYTES)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadIndex:
     """Corpora and vectors of sessions. After a first search, only what is new is read."""
 
     transcript: Transcript
     index: RecallIndex
-    _words: BoundedCache[Piece] = field(default_factory=lambda: BoundedCache(WORDS_BYTES))
-    _vectors: BoundedCache[VectorPiece] = field(default_factory=lambda: BoundedCache(VECTORS_BYTES))
-    _fresh: BoundedCache[tuple[Turn, Document]] = field(
-        default_factory=lambda: BoundedCache(FRESH_BYTES)
-    )
+    caches: IndexCaches = field(default_factory=IndexCaches)
 
     def corpus(self, memory: WorkingMemory) -> SessionCorpus:
         """All turns of the session, whatever is indexed of them. Raises `StoreError`."""
         session = memory.session
         pieces = self._expected_words(session)
         if pieces is None:
-            found = self._read(session, WORDS_SHELF, decode_piece, self._words, _size_of_piece)
+            found = self._read(
+                session, WORDS_SHELF, decode_piece, self.caches.words, _size_of_piece
+            )
             pieces = [piece for piece in found if piece.covers.to_turn <= session.committed_through]
         whole = TurnRange(1, session.committed_through)
         gaps = missing(whole, [piece.covers for piece in pieces])
@@ -54,7 +62,7 @@ class ReadIndex:
     def vectors(self, session: Session, model: str) -> Sequence[VectorPiece]:
         """The vectors that there are of a model; the newest turns may have none yet."""
         shelf = vectors_shelf(model)
-        return self._read(session, shelf, decode_vectors, self._vectors, _size_of_vectors)
+        return self._read(session, shelf, decode_vectors, self.caches.vectors, _size_of_vectors)
 
     def turns(self, session: Session, corpus: SessionCorpus, numbers: Iterable[int]) -> list[Turn]:
         """Turns of the session word for word, in the given order. Raises `StoreError`."""
@@ -69,7 +77,7 @@ class ReadIndex:
     def _expected_words(self, session: Session) -> list[Piece] | None:
         """The pieces of a session that is fully indexed, if all of them are in this process."""
         found = [
-            self._words.get((session.key, session.epoch, PieceName(WORDS_SHELF, covers)))
+            self.caches.words.get((session.key, session.epoch, PieceName(WORDS_SHELF, covers)))
             for covers in cover(session.committed_through)
         ]
         pieces = [piece for piece in found if piece is not None]
@@ -109,7 +117,7 @@ class ReadIndex:
         standing = {turn.number: turn for turn in memory.turns}
         found: dict[int, tuple[Turn, Document]] = {}
         for number in range(gap.from_turn, gap.to_turn + 1):
-            known = self._fresh.get((session.key, session.epoch, number))
+            known = self.caches.fresh.get((session.key, session.epoch, number))
             if known is not None:
                 found[number] = known
             elif number in standing:
@@ -123,7 +131,7 @@ class ReadIndex:
     def _keep(self, session: Session, turn: Turn) -> tuple[Turn, Document]:
         document = turn_document(turn)
         size = 2 * turn.byte_bound + _PER_TERM * len(document.counts)
-        self._fresh.put((session.key, session.epoch, turn.number), (turn, document), size)
+        self.caches.fresh.put((session.key, session.epoch, turn.number), (turn, document), size)
         return turn, document
 
 
