@@ -460,15 +460,14 @@ class Turnfold:
         """The model that makes vectors; None in the mode without a key."""
         if not self._has_model:
             return None
-        from turnfold.adapters.openai_embeddings import (
-            DEFAULT_EMBEDDING_MODEL,
-            OpenAIEmbedder,
-            OpenAIEmbeddings,
-        )
+        from turnfold.adapters.openai_embedder import OpenAIEmbedder
 
-        name = self._env.get("TURNFOLD_EMBEDDING_MODEL") or DEFAULT_EMBEDDING_MODEL
-        endpoint = OpenAIEmbeddings(self._model_key, base_url=self._base_url, seconds=seconds)
-        return OpenAIEmbedder(endpoint, name)
+        return OpenAIEmbedder(
+            self._model_key,
+            model=self._env.get("TURNFOLD_EMBEDDING_MODEL"),
+            base_url=self._base_url,
+            seconds=seconds,
+        )
 
     def _completions(self, seconds: float) -> "OpenAICompletions":
         from turnfold.adapters.openai_completions import OpenAICompletions

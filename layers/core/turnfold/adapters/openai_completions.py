@@ -49,17 +49,12 @@ _OTHER_SPELLINGS: Mapping[str, str | None] = {
     MAX_COMPLETION_TOKENS: "max_tokens",
     # Servers without structured output get the schema in words: the prompts describe it.
     "response_format": None,
-    # Embeddings: of another length, or as numbers in place of base64.
-    "dimensions": None,
-    "encoding_format": None,
 }
 """Parameters that not every server knows, and what to send in their place."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """What went wrong with one try, and whether another one is worth it."""
-
+class _Failure:
     reason: str
     status: int | None = None
     transient: bool = False
@@ -68,7 +63,6 @@ class Failure:
 
     @property
     def is_worth_another_try(self) -> bool:
-        """Whether the same request, or one that is spelled otherwise, may be answered."""
         return self.transient or self.unknown_parameter is not None
 
 
@@ -106,44 +100,36 @@ class OpenAICompletions:
         """
         end = time.monotonic() + self._seconds
         outcome = self._try(request, self._seconds)
-        if isinstance(outcome, Failure) and outcome.is_worth_another_try:
+        if isinstance(outcome, _Failure) and outcome.is_worth_another_try:
             if outcome.unknown_parameter:
                 self._unknown |= {outcome.unknown_parameter}
             if time.monotonic() + outcome.wait_seconds + LEAST_SECONDS < end:
                 self._sleep(outcome.wait_seconds)
                 outcome = self._try(request, end - time.monotonic())
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, _Failure):
             raise ModelFailedError(outcome.reason, outcome.status)
         return outcome
 
-    def _try(self, request: Mapping[str, Any], seconds: float) -> Mapping[str, Any] | Failure:
+    def _try(self, request: Mapping[str, Any], seconds: float) -> Mapping[str, Any] | _Failure:
         body = self._spelled(request)
         try:
             content = run_within(seconds, lambda: self._post(body, seconds))
         except ModelError:
             raise
         except DeadlinePassedError:
-            return Failure("the model did not answer in time")
+            return _Failure("the model did not answer in time")
         except Exception as error:  # noqa: BLE001 - whatever a foreign client raises is a failure
             return _failure(error, body)
-        return self._read(content)
-
-    def _read(self, content: bytes) -> Mapping[str, Any] | Failure:
-        """The body of a 200, if it is what was asked for."""
-        return _completion(content)
-
-    def _send(self, client: Any, body: Mapping[str, Any], timeout: Any) -> bytes:  # noqa: ANN401 - the client's classes are not loaded here
-        """Post the request by the client; the body of a 200."""
-        answer = client.chat.completions.with_raw_response.create(**body, timeout=timeout)
-        content: bytes = answer.content
-        return content
+        return _answer(content)
 
     def _post(self, body: Mapping[str, Any], seconds: float) -> bytes:
         client = self._ready_client()
         from openai import Timeout
 
+        completions: Any = client.chat.completions.with_raw_response
         timeout = Timeout(seconds, connect=min(self._connect_seconds, seconds))
-        return self._send(client, body, timeout)
+        content: bytes = completions.create(**body, timeout=timeout).content
+        return content
 
     def _ready_client(self) -> "OpenAI":
         with self._making:
@@ -169,20 +155,20 @@ class OpenAICompletions:
         return body
 
 
-def _failure(error: Exception, body: Mapping[str, Any]) -> Failure:
+def _failure(error: Exception, body: Mapping[str, Any]) -> _Failure:
     """What went wrong, by the client's exception; its texts are read but not repeated."""
     from httpx2 import ConnectTimeout
     from openai import APIConnectionError, APIStatusError, APITimeoutError
 
     if isinstance(error, APITimeoutError) and not isinstance(error.__cause__, ConnectTimeout):
-        return Failure("the model did not answer in time")
+        return _Failure("the model did not answer in time")
     if isinstance(error, APIConnectionError):
-        return Failure("the model could not be reached", transient=True)
+        return _Failure("the model could not be reached", transient=True)
     if not isinstance(error, APIStatusError):
-        return Failure(f"the request to the model failed ({type(error).__name__})")
+        return _Failure(f"the request to the model failed ({type(error).__name__})")
     status = error.status_code
     unknown = _unknown_parameter(error, body)
-    return Failure(
+    return _Failure(
         _reason("the model refused the request", error.code),
         status,
         transient=status in _TRANSIENT_STATUSES,
@@ -216,37 +202,31 @@ def _wanted_wait(retry_after: str | None) -> float:
         return PAUSE_SECONDS
 
 
-def json_object(content: bytes, what: str) -> dict[str, Any] | Failure:
-    """The body of a 200 as a JSON object; `what` names it in what is said of another one."""
+def _answer(content: bytes) -> Mapping[str, Any] | _Failure:
+    """The body of a 200, if it is a completion."""
     try:
         body = parse_json(content)
     except BadJsonError:
-        return Failure("the model's answer is not JSON")
-    return body if isinstance(body, dict) else Failure(f"the model's answer is not {what}")
-
-
-def _completion(content: bytes) -> Mapping[str, Any] | Failure:
-    """The body of a 200, if it is a completion."""
-    body = json_object(content, "a completion")
-    if isinstance(body, Failure):
-        return body
+        return _Failure("the model's answer is not JSON")
+    if not isinstance(body, dict):
+        return _Failure("the model's answer is not a completion")
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices:
-        return error_inside(body.get("error")) or Failure("the model's answer has no choice")
+        return _error_inside(body.get("error")) or _Failure("the model's answer has no choice")
     choice = choices[0]
     if not isinstance(choice, dict):
-        return Failure("the model's answer is not a completion")
+        return _Failure("the model's answer is not a completion")
     if not isinstance(choice.get("message"), dict):
-        return error_inside(choice.get("error")) or Failure("the model's answer has no message")
+        return _error_inside(choice.get("error")) or _Failure("the model's answer has no message")
     return body
 
 
-def error_inside(error: object) -> Failure | None:
+def _error_inside(error: object) -> _Failure | None:
     """Gateways report what failed behind them in a body with the status 200."""
     if not error:
         return None
     code = error.get("code") if isinstance(error, dict) else None
     status = code if type(code) is int and _FIRST_ERROR <= code <= _LAST_ERROR else None
-    return Failure(
+    return _Failure(
         _reason("the model answered with an error", code), status, status in _TRANSIENT_STATUSES
     )

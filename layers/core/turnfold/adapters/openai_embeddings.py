@@ -1,115 +1,172 @@
-"""Vectors from the embeddings endpoint of an OpenAI-compatible server."""
+"""Embeddings of an OpenAI-compatible endpoint, and relevance by them.
 
-import base64
-import binascii
-import sys
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+The client takes a third of a second and more to import, so nothing of it is loaded before the first
+call. Nothing that was said gets into an error.
+"""
 
-from turnfold.adapters.openai_completions import (
-    Failure,
-    OpenAICompletions,
-    error_inside,
-    json_object,
-)
-from turnfold.domain.errors import ModelFailedError
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
+from turnfold.adapters.deadlines import DeadlinePassedError, run_within
+from turnfold.domain.clean_json import parse_json
+from turnfold.domain.errors import BadJsonError, ModelFailedError
 
-SHORT_DIMENSIONS = 512
-"""Of OpenAI's third generation, which is trained to be cut: a third of the numbers finds nearly as
-much, and 5,000 turns are 10 MB to read rather than 30."""
+if TYPE_CHECKING:
+    from openai import OpenAI
 
-_CUTTABLE = "text-embedding-3"
+DEFAULT_MODEL = "text-embedding-3-small"
+SECONDS = 10.0
+"""For all calls of one question; a context is waited for."""
+CONNECT_SECONDS = 3.0
 
-BATCH_TEXTS = 64
-BATCH_CHARACTERS = 200_000
-"""Of one request: the endpoint takes 2,048 texts and 300,000 tokens together."""
+BATCH_TEXTS = 256
+BATCH_CHARACTERS = 400_000
+"""Of one call; the endpoint takes 2,048 texts and 300,000 tokens."""
+TEXT_CHARACTERS = 8000
+"""Of one text. The endpoint refuses more than 8,192 tokens, and a character may be one; the
+beginning says well enough what a message is about."""
+REMEMBERED = 5000
+"""Texts whose vector is kept in the process: 1,536 numbers each, about 60 MB in all."""
+
+type Vector = tuple[float, ...]
 
 
-class OpenAIEmbeddings(OpenAICompletions):
-    """Asks the embeddings endpoint within a total time, as its parent asks for completions."""
+class OpenAIEmbeddings:
+    """Turns texts into vectors of length 1. Safe for use from several threads."""
 
-    def _send(self, client: Any, body: Mapping[str, Any], timeout: Any) -> bytes:  # noqa: ANN401 - see its parent
-        answer = client.embeddings.with_raw_response.create(**body, timeout=timeout)
-        content: bytes = answer.content
+    def __init__(
+        self,
+        api_key: Callable[[], str],
+        *,
+        model: str = DEFAULT_MODEL,
+        base_url: str | None = None,
+        seconds: float = SECONDS,
+        dimensions: int | None = None,
+    ) -> None:
+        """`api_key` is called for every request. Without `base_url` it is OpenAI's endpoint.
+
+        With `dimensions`, shorter vectors are asked for; not every server and model knows that.
+        """
+        self._api_key = api_key
+        self._model = model
+        self._base_url = base_url
+        self._seconds = seconds
+        self._dimensions = dimensions
+        self._making = threading.Lock()
+        self._client: OpenAI | None = None
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """A vector for each text, in order; of a blank one all zeros.
+
+        Long texts are cut. Raises `ModelFailedError` if the endpoint does not answer in time, or
+        not with one vector for each text.
+        """
+        wanted = [one[:TEXT_CHARACTERS] for one in texts if one.strip()]
+        try:
+            vectors = run_within(self._seconds, lambda: self._all(wanted))
+        except DeadlinePassedError:
+            raise ModelFailedError("the embeddings did not come in time") from None
+        found = iter(vectors)
+        return [next(found) if one.strip() else () for one in texts]
+
+    def _all(self, texts: Sequence[str]) -> list[Vector]:
+        vectors: list[Vector] = []
+        batch: list[str] = []
+        for text in texts:
+            if len(batch) == BATCH_TEXTS or sum(map(len, batch)) + len(text) > BATCH_CHARACTERS:
+                vectors += self._batch(batch)
+                batch = []
+            batch.append(text)
+        return vectors + (self._batch(batch) if batch else [])
+
+    def _batch(self, texts: Sequence[str]) -> list[Vector]:
+        try:
+            content = self._post(texts)
+        except ModelFailedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a foreign client raises is a failure
+            status = getattr(error, "status_code", None)
+            reason = f"the embeddings failed ({type(error).__name__})"
+            raise ModelFailedError(reason, status if isinstance(status, int) else None) from None
+        return _vectors(content, len(texts))
+
+    def _post(self, texts: Sequence[str]) -> bytes:
+        client = self._ready_client()
+        from openai import Timeout
+
+        embeddings: Any = client.embeddings.with_raw_response
+        timeout = Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
+        shorter: dict[str, int] = {"dimensions": self._dimensions} if self._dimensions else {}
+        content: bytes = embeddings.create(
+            model=self._model,
+            input=list(texts),
+            encoding_format="float",
+            timeout=timeout,
+            **shorter,
+        ).content
         return content
 
-    def _read(self, content: bytes) -> Mapping[str, Any] | Failure:
-        body = json_object(content, "a list of embeddings")
-        if isinstance(body, Failure):
-            return body
-        if not isinstance(body.get("data"), list):
-            return error_inside(body.get("error")) or Failure("the model's answer has no data")
-        return body
+    def _ready_client(self) -> "OpenAI":
+        with self._making:
+            if self._client is None:
+                from openai import OpenAI
+
+                self._client = OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=1)
+            return self._client
 
 
-class OpenAIEmbedder:
-    """An `Embedder` by one model."""
+class EmbeddingRelevance:
+    """A `Relevance`: the cosine of two texts' vectors, no less than 0. Vectors are remembered."""
 
-    def __init__(self, endpoint: OpenAIEmbeddings, model: str) -> None:
-        """Embed by that model."""
-        self._endpoint = endpoint
-        self._model = model
-        self._dimensions = SHORT_DIMENSIONS if model.startswith(_CUTTABLE) else None
+    def __init__(self, embed: Callable[[Sequence[str]], Sequence[Vector]]) -> None:
+        """`embed` gives a vector for each text, of length 1 or empty."""
+        self._embed = embed
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, Vector] = OrderedDict()
 
-    @property
-    def name(self) -> str:
-        """See `Embedder`."""
-        return f"{self._model}/{self._dimensions}" if self._dimensions else self._model
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """See `Relevance`."""
+        vectors = self._vectors([query, *texts])
+        asked = vectors[query]
+        return [_cosine(asked, vectors[text]) for text in texts]
 
-    def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """See `Embedder`; one request for each batch."""
-        vectors = [vector for batch in _batches(texts) for vector in self._embed(batch)]
-        if len({len(vector) for vector in vectors}) > 1:
-            raise ModelFailedError("the model's vectors have different lengths")
-        return vectors
-
-    def _embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        request: dict[str, Any] = {
-            "model": self._model,
-            "input": list(texts),
-            "encoding_format": "base64",
-        }
-        if self._dimensions:
-            request["dimensions"] = self._dimensions
-        body = self._endpoint.create(request)
-        found: dict[int, Sequence[float]] = {}
-        for place, entry in enumerate(body["data"]):
-            vector = _vector(entry.get("embedding")) if isinstance(entry, dict) else None
-            if vector is None:
-                raise ModelFailedError("the model's answer has a vector that is none")
-            index = entry.get("index")
-            found[index if type(index) is int else place] = vector
-        if sorted(found) != list(range(len(texts))):
-            raise ModelFailedError("the model's answer has not one vector for each text")
-        return [found[place] for place in range(len(texts))]
+    def _vectors(self, texts: Sequence[str]) -> dict[str, Vector]:
+        unique = list(dict.fromkeys(texts))
+        with self._lock:
+            known = {text: self._known[text] for text in unique if text in self._known}
+        missing = [text for text in unique if text not in known]
+        made = dict(zip(missing, self._embed(missing), strict=True)) if missing else {}
+        with self._lock:
+            self._known.update(made)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return known | made
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if batch and (len(batch) == BATCH_TEXTS or size + len(text) > BATCH_CHARACTERS):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text)
-    if batch:
-        yield batch
+def _cosine(one: Vector, other: Vector) -> float:
+    if len(one) != len(other):
+        return 0.0
+    return min(1.0, max(0.0, math.sumprod(one, other)))
 
 
-def _vector(value: object) -> Sequence[float] | None:
-    """A vector as a list of numbers or as base64 of little-endian 32-bit floats."""
-    if isinstance(value, list) and value and all(type(one) in (int, float) for one in value):
-        return [float(one) for one in value]
-    if not isinstance(value, str):
-        return None
+def _vectors(content: bytes, expected: int) -> list[Vector]:
+    """The vectors of an answer, each brought to length 1."""
     try:
-        numbers = array("f", base64.b64decode(value, validate=True))
-    except (binascii.Error, ValueError):
-        return None
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tolist() or None
+        body = parse_json(content)
+        items = sorted(body["data"], key=lambda item: item["index"])
+        vectors = [tuple(float(one) for one in item["embedding"]) for item in items]
+    except (BadJsonError, KeyError, TypeError, ValueError):
+        raise ModelFailedError("the embeddings' answer is not of the known shape") from None
+    if len(vectors) != expected or len({len(one) for one in vectors}) != 1:
+        raise ModelFailedError("the embeddings' answer does not fit the question")
+    return [_unit(one) for one in vectors]
+
+
+def _unit(vector: Vector) -> Vector:
+    length = math.sqrt(math.sumprod(vector, vector))
+    if not math.isfinite(length) or length == 0:
+        return (0.0,) * len(vector)
+    return tuple(one / length for one in vector)
