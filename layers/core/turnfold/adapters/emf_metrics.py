@@ -1,5 +1,7 @@
-"""Measurements as lines of CloudWatch's embedded metric format, which Lambda's log turns into
-metrics without a call. Powertools does the same for a tenth of a second of every cold start.
+"""Measurements as lines of CloudWatch's embedded metric format.
+
+The log turns them into metrics, without a call. Powertools does the same for a tenth of a second of
+every cold start.
 """
 
 import contextlib

@@ -312,9 +312,7 @@ class CompactSession:
         self._count_summary(written)
 
     def _count_summary(self, written: WrittenSummary) -> None:
-        self.metrics.record(
-            {Metric.SUMMARIES: 1, Metric.DEGRADED_SUMMARIES: int(written.degraded)}
-        )
+        self.metrics.record({Metric.SUMMARIES: 1, Metric.DEGRADED_SUMMARIES: int(written.degraded)})
 
     def _settle(self, memory: WorkingMemory) -> None:
         """Tell the sweeper that nothing is due.
