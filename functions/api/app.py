@@ -16,6 +16,7 @@ from api import (
     routes_context,
     routes_operations,
     routes_pins,
+    routes_search,
     routes_sessions,
     routes_turns,
 )
@@ -34,6 +35,7 @@ ROUTES: tuple[Route, ...] = (
     *routes_context.ROUTES,
     *routes_sessions.ROUTES,
     *routes_pins.ROUTES,
+    *routes_search.ROUTES,
     *routes_chat.ROUTES,
     *routes_operations.ROUTES,
     *later_routes.ROUTES,

@@ -11,8 +11,6 @@ _READS = (
     "GET /v1/sessions/{session_id}/open-turn",
     "GET /v1/sessions/{session_id}/transcript/verify",
     "GET /v1/sessions/{session_id}/export",
-    "POST /v1/sessions/{session_id}/search",
-    "POST /v1/search",
     "GET /v1/models",
     "GET /v1/sessions/{session_id}/usage",
 )

@@ -177,6 +177,10 @@ OPERATIONS: dict[str, Operation] = {
     f"GET {SESSION}/export": _later("Operations", "Everything of a session."),
     f"POST {SESSION}/import": _later("Operations", "Bring in what was exported."),
     f"POST {SESSION}/rebuild": _later("Operations", "Working memory anew from the transcript."),
-    f"POST {SESSION}/search": _later("Recall", "Turns that answer a query.", "SearchInput"),
-    "POST /v1/search": _later("Recall", "The same over all sessions.", "SearchInput"),
+    f"POST {SESSION}/search": Operation(
+        "Recall", body="SearchInput", answers={200: "Found"}, problems=(404, 422, 424)
+    ),
+    "POST /v1/search": Operation(
+        "Recall", body="TenantSearchInput", answers={200: "FoundInTenant"}, problems=(422, 424)
+    ),
 }

@@ -121,6 +121,13 @@ _WINDOW_ENTRY = {
     "degraded": FLAG,
 }
 
+_MODE: Schema = {"enum": ["keyword", "semantic", "hybrid"]}
+_SEARCH: Schema = {
+    "query": {"type": "string", "minLength": 1, "maxLength": 10_000},
+    "k": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10},
+    "mode": _MODE,
+}
+
 SCHEMAS: dict[str, Schema] = {
     "Problem": record(
         {
@@ -325,16 +332,28 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Rung": record({"session_id": TEXT, "watermark": ref("Watermark")}),
     "Health": record({"status": TEXT, "version": TEXT}),
-    "SearchInput": record(
+    "SearchInput": record(_SEARCH, "k", "mode"),
+    "TenantSearchInput": record(
+        {**_SEARCH, "user_id": USER_ID, "cursor": TEXT}, "k", "mode", "user_id", "cursor"
+    ),
+    "FoundTurn": record(
         {
-            "query": {"type": "string", "minLength": 1},
-            "k": TURN_NUMBER,
-            "mode": {"enum": ["keyword", "semantic", "hybrid"]},
-            "user_id": USER_ID,
-        },
-        "k",
-        "mode",
-        "user_id",
+            "session_id": TEXT,
+            "turn": TURN_NUMBER,
+            "score": {"type": "number", "exclusiveMinimum": 0},
+            "messages": listed(ref("Message")),
+            "matched_by": listed(TEXT),
+        }
+    ),
+    "Found": record({"items": listed(ref("FoundTurn")), "mode": _MODE}),
+    "FoundInTenant": record(
+        {
+            "items": listed(ref("FoundTurn")),
+            "mode": _MODE,
+            "sessions_searched": COUNT,
+            "sessions_unread": COUNT,
+            "next_cursor": nullable(TEXT),
+        }
     ),
     "ForkInput": record({"session_id": TEXT, "at_turn": TURN_NUMBER}, "at_turn"),
     "Anything": {"type": "object"},

@@ -26,8 +26,8 @@ BY_MEANING = "semantic"
 DEPTH = 100
 """Places of each ranking that are fused; later ones change nothing for the first hundred."""
 
-MAX_QUERY_CHARACTERS = 8000
-"""Of a query that is embedded."""
+EMBEDDED_CHARACTERS = 8000
+"""Of a query that is embedded; the middle of a longer one is left out."""
 
 
 class Mode(StrEnum):
@@ -135,7 +135,7 @@ class Recall:
     def _vector(self, text: str) -> array[float] | None:
         if self.embedder is None:
             return None
-        return unit(self.embedder.embed([elide_middle(text, MAX_QUERY_CHARACTERS)])[0])
+        return unit(self.embedder.embed([elide_middle(text, EMBEDDED_CHARACTERS)])[0])
 
     def _readable(self, memory: WorkingMemory, *, with_vectors: bool) -> "_Readable":
         session = memory.session
