@@ -16,6 +16,7 @@ from turnfold.domain.errors import (
     ModelNotConfiguredError,
     SessionErasingError,
     StoreError,
+    TurnTooLargeError,
 )
 from turnfold.domain.message_rules import check_question
 from turnfold.domain.messages import Message, chat_form, is_blank, tool_calls
@@ -37,8 +38,9 @@ class ChatRequest:
     query: str | None = None
 
     def check(self) -> None:
-        """Raise `InvalidMessagesError` unless the messages are a question to answer."""
+        """Raise `InvalidMessagesError` or `TurnTooLargeError` unless it can become a turn."""
         check_question(self.messages)
+        TurnToCommit(self.messages).check_size()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class Chat:
 
         If the model fails, nothing is committed (`ModelFailedError`). If the commit fails after the
         model answered, the answer is given all the same, and is not `committed`.
-        Raises `ModelNotConfiguredError`, `InvalidMessagesError`, `BudgetTooSmallError`.
+        Raises `ModelNotConfiguredError`, `InvalidMessagesError`, `TurnTooLargeError` for the
+        question alone, `BudgetTooSmallError`.
         """
         asked.check()
         if self.model is None:
@@ -97,7 +100,7 @@ class Chat:
         }
         try:
             answer = self.commit(key, TurnToCommit(messages), request, extra=body).answer
-        except (StoreError, ConflictError) as error:
+        except (StoreError, ConflictError, TurnTooLargeError) as error:
             logger.warning(
                 "chat not committed",
                 extra={"code": "CHAT_NOT_COMMITTED", "error": type(error).__name__},

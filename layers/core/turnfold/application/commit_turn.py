@@ -58,6 +58,10 @@ class TurnToCommit:
     def check(self) -> None:
         """Raise `InvalidMessagesError`, `IncompleteTurnError` or `TurnTooLargeError`."""
         check_turn(self.messages)
+        self.check_size()
+
+    def check_size(self) -> None:
+        """Raise `TurnTooLargeError`."""
         size = len(canonical(list(self.messages))) + len(canonical(self.metadata))
         if size > MAX_TURN_BYTES:
             raise TurnTooLargeError(

@@ -14,7 +14,7 @@ from turnfold.domain.errors import BudgetTooSmallError
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.memory_text import memory_message
-from turnfold.domain.messages import Message, chat_form
+from turnfold.domain.messages import Message, chat_form, is_blank
 from turnfold.domain.pins import Pin
 from turnfold.domain.recalled import RecalledTurn, quoted, recalled_message
 from turnfold.domain.regions import Regions, first_turn, split_regions
@@ -95,7 +95,7 @@ class _Assembly:
         self.measure = measure
         self.budget = budget
         leading = memory.profile.system if system is None else system
-        self.system = tuple(chat_form(one) for one in leading)
+        self.system = tuple(chat_form(one) for one in leading if not is_blank(one))
         self.incoming = tuple(chat_form(one) for one in incoming)
         self.regions: Regions = split_regions(memory)
         self.role = memory.session.settings.memory_role
