@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = sorted(
     file.relative_to(ROOT).as_posix()
-    for folder in ("layers/deps", "layers/vocab", "infra/requirements")
+    for folder in ("layers/deps", "layers/jwt", "layers/vocab", "infra/requirements")
     for file in (ROOT / folder).glob("*.txt")
 )
 
@@ -46,7 +46,8 @@ def test_every_requirement_is_hashed_and_names_no_index(path: str) -> None:
 
 def test_tests_run_on_the_versions_that_are_deployed() -> None:
     tested = pins("infra/requirements/dev.txt")
-    for path in ("layers/deps/requirements.txt", "layers/vocab/requirements.txt"):
+    for layer in ("deps", "jwt", "vocab"):
+        path = f"layers/{layer}/requirements.txt"
         for name, version in pins(path).items():
             assert tested[name] == version, name
 

@@ -6,6 +6,7 @@ import pytest
 
 ROLES = {
     "ApiFunction": "ApiRole",
+    "AuthorizerFunction": "AuthorizerRole",
     "CompactorFunction": "CompactorRole",
     "SweeperFunction": "SweeperRole",
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-FUNCTIONS = ("ApiFunction", "CompactorFunction", "SweeperFunction")
+FUNCTIONS = ("ApiFunction", "AuthorizerFunction", "CompactorFunction", "SweeperFunction")
 
 
 def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -129,12 +129,15 @@ def test_api_is_a_rest_api_that_hands_every_path_to_one_function(
     resources: dict[str, Any],
 ) -> None:
     assert not of_type(resources, "AWS::Serverless::HttpApi")
-    events = resources["ApiFunction"]["Properties"]["Events"].values()
-    assert {event["Type"] for event in events} == {"Api"}
-    methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-    assert {(event["Properties"]["Path"], event["Properties"]["Method"]) for event in events} == {
-        ("/", "GET")
-    } | {("/{proxy+}", method) for method in methods}
+    paths = resources["Api"]["Properties"]["DefinitionBody"]["paths"]
+    methods = {"get", "head", "post", "put", "patch", "delete", "options"}
+    assert set(paths["/"]) == {"get"}
+    assert set(paths["/{proxy+}"]) - {"parameters"} == methods
+    for path in paths.values():
+        for name in methods & set(path):
+            integration = path[name]["x-amazon-apigateway-integration"]
+            assert integration["type"] == "aws_proxy"
+            assert "${ApiFunction.Alias}" in integration["uri"]["Fn::Sub"]
     # API Gateway gives up after 29 seconds.
     assert resources["ApiFunction"]["Properties"]["Timeout"] <= 29
 
