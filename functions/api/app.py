@@ -14,10 +14,13 @@ from api import (
     later_routes,
     routes_chat,
     routes_context,
+    routes_erasure,
+    routes_open_turn,
     routes_operations,
     routes_pins,
     routes_search,
     routes_sessions,
+    routes_transcript,
     routes_turns,
 )
 from api.callers import identify, require_scope
@@ -37,8 +40,11 @@ ROUTES: tuple[Route, ...] = (
     *routes_pins.ROUTES,
     *routes_search.ROUTES,
     *routes_chat.ROUTES,
+    *routes_transcript.ROUTES,
+    *routes_erasure.ROUTES,
     *routes_operations.ROUTES,
     *later_routes.ROUTES,
+    *routes_open_turn.ROUTES,
 )
 NOBODY = Caller("", frozenset())
 SERVER_ERROR = 500

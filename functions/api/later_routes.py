@@ -7,19 +7,11 @@ from api.routes import READ, WRITE, Route
 from turnfold.bootstrap import Turnfold
 
 _READS = (
-    "GET /v1/erasures/{erasure_id}",
-    "GET /v1/sessions/{session_id}/open-turn",
-    "GET /v1/sessions/{session_id}/transcript/verify",
     "GET /v1/sessions/{session_id}/export",
     "GET /v1/models",
     "GET /v1/sessions/{session_id}/usage",
 )
 _WRITES = (
-    "DELETE /v1/sessions/{session_id}",
-    "DELETE /v1/users/{user_id}",
-    "POST /v1/sessions/{session_id}/open-turn/messages",
-    "POST /v1/sessions/{session_id}/open-turn/commit",
-    "DELETE /v1/sessions/{session_id}/open-turn",
     "POST /v1/sessions/{session_id}/import",
     "POST /v1/sessions/{session_id}/rebuild",
     "POST /v1/chat/completions",

@@ -63,9 +63,13 @@ class Request:
             )
         return given[0]
 
-    def idempotent(self, route: str) -> IdempotentRequest:
-        """This request on a route, so that a repetition of it can be told."""
-        return IdempotentRequest.of(route, self.idempotency_key, self.body)
+    def idempotent(self, route: str, body: object = None) -> IdempotentRequest:
+        """This request on a route, so that a repetition of it can be told; by its body if not None.
+
+        A route whose body may be absent passes what it read instead.
+        """
+        said = self.body if body is None else body
+        return IdempotentRequest.of(route, self.idempotency_key, said)
 
     # --------------------------------------------------------------------------------------- body
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from turnfold.domain.limits import DEFAULT_PAGE, MAX_PAGE
 from turnfold.domain.pins import PinStatus
-from turnfold.domain.policy_setting import POLICIES
+from turnfold.domain.policies.registry import policy_names
 
 type Parameter = dict[str, Any]
 
@@ -76,9 +76,13 @@ OPERATIONS: dict[str, Operation] = {
         answers={200: "Session", 304: None},
         problems=(404,),
     ),
-    f"DELETE {SESSION}": _later("Sessions", "Erase a session."),
-    "DELETE /v1/users/{user_id}": _later("Sessions", "Erase all sessions of a user."),
-    "GET /v1/erasures/{erasure_id}": _later("Sessions", "The receipt of an erasure."),
+    f"DELETE {SESSION}": Operation("Sessions", answers={202: "Erasure"}, problems=(404, 409)),
+    "DELETE /v1/users/{user_id}": Operation(
+        "Sessions", answers={202: "Erasure"}, problems=(404, 409, 422)
+    ),
+    "GET /v1/erasures/{erasure_id}": Operation(
+        "Sessions", answers={200: "Erasure"}, problems=(404,)
+    ),
     f"POST {SESSION}/turns": Operation(
         "Turns",
         query=(_query("include", {"enum": ["context"]}), MAX_TOKENS, MODEL),
@@ -98,11 +102,26 @@ OPERATIONS: dict[str, Operation] = {
         answers={200: "TurnPage"},
         problems=(404, 413),
     ),
-    f"GET {SESSION}/transcript/verify": _later("Turns", "Check the hash chain."),
-    f"POST {SESSION}/open-turn/messages": _later("Turns", "Add messages to the open turn."),
-    f"GET {SESSION}/open-turn": _later("Turns", "The open turn."),
-    f"POST {SESSION}/open-turn/commit": _later("Turns", "Commit the open turn."),
-    f"DELETE {SESSION}/open-turn": _later("Turns", "Drop the open turn."),
+    f"GET {SESSION}/transcript/verify": Operation(
+        "Turns", query=(CURSOR,), answers={200: "Verification"}, problems=(404,)
+    ),
+    f"POST {SESSION}/open-turn/messages": Operation(
+        "Turns",
+        headers=("Idempotency-Key",),
+        body="OpenMessages",
+        answers={201: "Appended"},
+        problems=(409, 413, 422),
+    ),
+    f"GET {SESSION}/open-turn": Operation("Turns", answers={200: "OpenTurn"}, problems=(404,)),
+    f"POST {SESSION}/open-turn/commit": Operation(
+        "Turns",
+        headers=("Idempotency-Key",),
+        body="OpenCommit",
+        body_required=False,
+        answers={201: "Committed"},
+        problems=(404, 409, 413, 422),
+    ),
+    f"DELETE {SESSION}/open-turn": Operation("Turns", answers={204: None}, problems=(404, 409)),
     f"GET {SESSION}/context": Operation(
         "Context",
         query=(
@@ -111,7 +130,7 @@ OPERATIONS: dict[str, Operation] = {
             _query("query", {"type": "string", "minLength": 1, "maxLength": 10_000}),
             _query("recall", {"type": "integer", "minimum": 0, "maximum": 100}),
             _query("format", {"enum": ["openai"]}),
-            _query("policy", {"enum": list(POLICIES)}),
+            _query("policy", {"enum": list(policy_names())}),
         ),
         headers=("If-None-Match",),
         answers={200: "Context", 304: None},

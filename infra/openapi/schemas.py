@@ -8,7 +8,7 @@ from typing import Any
 from turnfold.domain.limits import MAX_PIN_CHARACTERS, MAX_TURN_MESSAGES
 from turnfold.domain.messages import ROLES
 from turnfold.domain.pins import PinStatus, Trust
-from turnfold.domain.policy_setting import POLICIES
+from turnfold.domain.policies.registry import policy_names
 from turnfold.domain.settings import BOUNDS, CHOICES, MAX_MODEL_NAME, STRATEGIES, Settings
 
 type Schema = dict[str, Any]
@@ -152,9 +152,9 @@ SCHEMAS: dict[str, Schema] = {
     "Message": MESSAGE,
     "Policy": {
         "type": "object",
-        "properties": {"name": {"enum": list(POLICIES)}},
+        "properties": {"name": {"enum": list(policy_names())}},
         "required": ["name"],
-        "default": {"name": POLICIES[0]},
+        "default": {"name": policy_names()[0]},
     },
     "Settings": settings(),
     "Watermark": record(
@@ -173,17 +173,42 @@ SCHEMAS: dict[str, Schema] = {
             "user_id": USER_ID,
             "metadata": METADATA,
             "settings": ref("Settings"),
+            "legal_hold": {"type": "boolean", "description": "Refuse to erase the session"},
         },
         "system",
         "user_id",
         "metadata",
         "settings",
+        "legal_hold",
+    ),
+    "Erasure": record(
+        {
+            "erasure_id": TEXT,
+            "status": {"enum": ["erasing", "erased"]},
+            "requested_at": TIME,
+            "finished_at": nullable(TIME),
+            "removed": record(dict.fromkeys(("items", "objects", "versions", "vectors"), COUNT)),
+            "sha256": SHA256,
+        },
+        description="A receipt; sha256 is that of its other members as canonical JSON",
+    ),
+    "Verification": record(
+        {
+            "ok": {
+                "type": ["boolean", "null"],
+                "description": "null if time ran out: go on with the cursor",
+            },
+            "turns": COUNT,
+            "first_bad_turn": nullable(TURN_NUMBER),
+            "checked_through": COUNT,
+            "next_cursor": nullable(TEXT),
+        }
     ),
     "ListedSession": record(
         {
             "session_id": TEXT,
             "user_id": nullable(TEXT),
-            "status": {"enum": ["live", "erasing"]},
+            "status": {"enum": ["live", "expired", "erasing"]},
             "turns": COUNT,
             "created_at": TIME,
             "updated_at": TIME,
@@ -196,6 +221,7 @@ SCHEMAS: dict[str, Schema] = {
             record(
                 {
                     "metadata": METADATA,
+                    "legal_hold": FLAG,
                     "system": listed(ref("Message")),
                     "settings": ref("Settings"),
                     "watermark": ref("Watermark"),
@@ -205,6 +231,22 @@ SCHEMAS: dict[str, Schema] = {
         ]
     },
     "SessionPage": page("ListedSession"),
+    "OpenMessages": record({"messages": listed(ref("Message"))}),
+    "Appended": record({"session_id": TEXT, "messages": {"type": "integer"}, "updated_at": TIME}),
+    "OpenTurn": record(
+        {
+            "session_id": TEXT,
+            "messages": listed(ref("Message")),
+            "updated_at": TIME,
+            "expires_at": TIME,
+        }
+    ),
+    "OpenCommit": record(
+        {"messages": listed(ref("Message")), "user_id": TEXT, "metadata": {"type": "object"}},
+        "messages",
+        "user_id",
+        "metadata",
+    ),
     "TurnInput": record(
         {"messages": MESSAGES, "user_id": USER_ID, "metadata": METADATA}, "user_id", "metadata"
     ),
@@ -235,7 +277,7 @@ SCHEMAS: dict[str, Schema] = {
             "query": {"type": "string", "minLength": 1, "maxLength": 10_000},
             "recall": {"type": "integer", "minimum": 0, "maximum": 100},
             "format": {"enum": ["openai"]},
-            "policy": {"anyOf": [{"enum": list(POLICIES)}, ref("Policy")]},
+            "policy": {"anyOf": [{"enum": list(policy_names())}, ref("Policy")]},
             "messages": listed(ref("Message")),
         },
         "max_tokens",

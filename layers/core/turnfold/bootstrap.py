@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from turnfold.application.index_session import IndexSession
     from turnfold.application.judge_now import JudgeNow
     from turnfold.application.judge_pins import PinJudge
+    from turnfold.application.open_turns import OpenTurns
     from turnfold.application.read_policy_context import ReadPolicyContext
     from turnfold.application.search_session import SearchSession
     from turnfold.application.search_tenant import SearchTenant
@@ -226,6 +227,15 @@ class Turnfold:
             )
 
         return ReadPolicyContext(self.transcript, utc_now, kit)
+
+    @cached_property
+    def open_turns(self) -> "OpenTurns":
+        """Turns that are built over several requests."""
+        from turnfold.adapters.dynamo_open_turns import DynamoOpenTurns
+        from turnfold.application.open_turns import OpenTurns
+
+        drafts = DynamoOpenTurns(self._clients.dynamodb, self._env["TURNFOLD_TABLE"], utc_now)
+        return OpenTurns(drafts, self.commit, utc_now, new_id)
 
     @cached_property
     def pins(self) -> Pins:
@@ -427,7 +437,15 @@ class Turnfold:
         """The sweep."""
         from turnfold.application.sweep import Sweep
 
-        return Sweep(self.store, self.doorbell, utc_now, new_id, self.metrics)
+        return Sweep(
+            store=self.store,
+            doorbell=self.doorbell,
+            clock=utc_now,
+            new_id=new_id,
+            erasures=self._erasures,
+            archive_bell=self.archive_bell,
+            metrics=self.metrics,
+        )
 
     @cached_property
     def _prompts(self) -> PromptLibrary:

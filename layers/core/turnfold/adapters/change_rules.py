@@ -11,6 +11,9 @@ from turnfold.domain.sessions import Session
 MAX_OPERATIONS = 100
 """Items of one DynamoDB transaction."""
 
+MAX_CLOSED_PIECES = 50
+"""Pieces of an open turn that its commit removes with it; more of them expire by themselves."""
+
 FIXED_FIELDS = frozenset({"key", "epoch", "created_at", "revision"})
 """Fields of a session that a change does not set: the key and the epoch name the session, its age
 is part of an index's key, and the revision counts by itself."""
@@ -34,6 +37,7 @@ def count_operations(change: Change) -> int:
         + len(change.removes_turns)
         + len(change.removes_summaries)
         + 2 * (len(change.pins) + len(change.removes_pins))
+        + (1 + min(change.closes.pieces, MAX_CLOSED_PIECES) if change.closes else 0)
     )
 
 

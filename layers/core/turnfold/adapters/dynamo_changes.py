@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from turnfold.adapters.change_rules import MAX_CLOSED_PIECES
 from turnfold.adapters.dynamo_items import (
     SESSION_CODECS,
     Attribute,
@@ -22,13 +23,16 @@ from turnfold.adapters.dynamo_items import (
     turn_item,
 )
 from turnfold.adapters.dynamo_keys import (
+    DRAFT,
     META,
+    draft_sort_key,
     former_pin_sort_key,
     pin_sort_key,
     summary_sort_key,
     turn_sort_key,
 )
 from turnfold.application.ports import Change
+from turnfold.domain.open_turn import OpenTurnRef
 from turnfold.domain.pins import PinStatus
 from turnfold.domain.sessions import Profile, SessionKey, SessionStatus
 
@@ -61,7 +65,29 @@ def operations_of(change: Change, table: str, now: datetime) -> list[Operation]:
         for part, item, condition in _put(change, now)
     }
     meta = [] if change.creates else [_on_session(change, table)]
-    return [*meta, *(removals | puts).values()]
+    closing = [] if change.closes is None else closing_operations(change.key, change.closes, table)
+    return [*meta, *(removals | puts).values(), *closing]
+
+
+def closing_operations(key: SessionKey, ref: OpenTurnRef, table: str) -> list[Operation]:
+    """The removal of an open turn that is still in that state."""
+    conditions = {
+        "ConditionExpression": "draft_id = :draft AND pieces = :pieces",
+        "ExpressionAttributeValues": {":draft": text(ref.draft_id), ":pieces": number(ref.pieces)},
+    }
+    head = {"TableName": table, "Key": item_key(key, DRAFT), **conditions}
+    pieces = range(1, min(ref.pieces, MAX_CLOSED_PIECES) + 1)
+    return [
+        Operation("Delete", "open_turn", head),
+        *(
+            Operation(
+                "Delete",
+                "items",
+                {"TableName": table, "Key": item_key(key, draft_sort_key(piece))},
+            )
+            for piece in pieces
+        ),
+    ]
 
 
 def live_check(key: SessionKey, table: str) -> dict[str, Any]:

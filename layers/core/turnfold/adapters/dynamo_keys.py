@@ -7,7 +7,7 @@ learn a session's key from an index entry.
 Sort keys order the items of one session so that one range, `WORKING_MEMORY`, holds its working
 memory and nothing else:
 
-    FORMER_PIN#<id>  IDEM#<hash>  LLM#<step>  |  META  PIN#<id>  PROFILE  SUM#...  TURN#...
+    DRAFT...  FORMER_PIN#<id>  IDEM#<hash>  LLM#<step>  |  META  PIN#<id>  PROFILE  SUM#...  TURN#...
 """
 
 import hashlib
@@ -19,6 +19,8 @@ from turnfold.domain.limits import DUE_SHARDS
 from turnfold.domain.sessions import Session, SessionKey, SummaryRef
 from turnfold.domain.transcript import format_time, parse_time
 
+DRAFT = "DRAFT"
+ERASURE = "ERASURE"
 META = "META"
 PROFILE = "PROFILE"
 FORMER_PIN = "FORMER_PIN#"
@@ -70,6 +72,11 @@ def idempotency_sort_key(key_hash: str) -> str:
 def answer_sort_key(step_id: str) -> str:
     """Where a paid model answer is."""
     return f"LLM#{step_id}"
+
+
+def draft_sort_key(piece: int) -> str:
+    """Where a piece of an open turn is, behind the item `DRAFT` that counts them."""
+    return f"{DRAFT}#{piece:06d}"
 
 
 def pin_sort_key(pin_id: str) -> str:
@@ -137,6 +144,38 @@ def read_position(tenant: str, position: str) -> tuple[SessionKey, str]:
         return key, created_key(key, parse_time(created_at))
     except (ValueError, TypeError, AttributeError):
         raise InvalidCursorError("the cursor is not one of this list") from None
+
+
+def erasure_partition(tenant: str, erasure_id: str) -> str:
+    """The partition of an erasure and its receipt. It names nobody."""
+    return f"T#{escape(tenant)}#E#{escape(erasure_id)}"
+
+
+def erasure_of(partition: str) -> tuple[str, str]:
+    """Tenant and id of an erasure's partition. Raises `ValueError` for any other text."""
+    parts = partition.split("#")
+    if len(parts) != 4 or (parts[0], parts[2]) != ("T", "E"):  # noqa: PLR2004 - T, tenant, E, id
+        raise ValueError("not an erasure's partition key")
+    return unescape(parts[1]), unescape(parts[3])
+
+
+def erased_session_partition(key: SessionKey) -> str:
+    """Where the erasure of a session that is gone can be found, by a hash of its key."""
+    return _pointer(key.tenant, "session", key.session_id)
+
+
+def erased_user_partition(tenant: str, user_id: str) -> str:
+    """Where the erasure of a user can be found, by a hash of the user id."""
+    return _pointer(tenant, "user", user_id)
+
+
+DUE_ERASURES = "E#0"
+"""Partition of the index `due` for erasures of users: too few to be spread."""
+
+
+def _pointer(tenant: str, kind: str, name: str) -> str:
+    digest = hashlib.sha256(json.dumps([tenant, kind, name]).encode()).hexdigest()
+    return f"T#{escape(tenant)}#D#{digest}"
 
 
 def _digest(key: SessionKey) -> bytes:

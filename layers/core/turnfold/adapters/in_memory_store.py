@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnfold.adapters.change_rules import check_change
 from turnfold.adapters.dynamo_keys import created_key, position_of, read_position, shard_of
@@ -17,13 +17,17 @@ from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
 
+if TYPE_CHECKING:
+    from turnfold.domain.open_turn import OpenTurn
+
 
 @dataclass(slots=True)
-class _Items:
-    """The items of one session."""
+class StoredSession:
+    """The items of one session, as they are in the table."""
 
     session: Session
     profile: Profile = field(default_factory=Profile)
+    has_profile: bool = True
     turns: dict[int, Turn] = field(default_factory=dict)
     summaries: dict[SummaryRef, Summary] = field(default_factory=dict)
     pins: dict[str, Pin] = field(default_factory=dict)
@@ -36,14 +40,27 @@ class InMemoryStore:
     """A `MemoryStore`, atomic under one lock.
 
     Whatever is handed in or out is copied where it could be changed, so that no caller can reach
-    into the store.
+    into the store. `lock` and `sessions` are for the adapters beside it that stand for other parts
+    of the same table.
     """
 
     def __init__(self, clock: Clock) -> None:
         """Begin empty; the clock tells when records expire."""
         self._clock = clock
-        self._lock = threading.Lock()
-        self._sessions: dict[SessionKey, _Items] = {}
+        self._lock = threading.RLock()
+        self._sessions: dict[SessionKey, StoredSession] = {}
+        self.open_turns: dict[SessionKey, OpenTurn] = {}
+        self.open_turn_records: dict[tuple[SessionKey, str], IdempotencyRecord] = {}
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held while anything is read or written."""
+        return self._lock
+
+    @property
+    def sessions(self) -> dict[SessionKey, StoredSession]:
+        """All that is stored; to be touched under the lock only."""
+        return self._sessions
 
     def read_session(
         self, key: SessionKey, key_hash: str | None
@@ -64,6 +81,8 @@ class InMemoryStore:
             items = self._sessions.get(key)
             if items is None:
                 return None
+            if items.session.status is not SessionStatus.LIVE:
+                return WorkingMemory(_own_session(items.session), Profile(), (), (), ())
             memory = assemble_memory(
                 _own_session(items.session),
                 _own_profile(items.profile),
@@ -86,8 +105,10 @@ class InMemoryStore:
             ]
             if failed:
                 raise GuardFailedError(*failed)
+            if change.closes is not None:
+                del self.open_turns[change.key]
             if change.creates is not None:
-                items = self._sessions[change.key] = _Items(_own_session(change.creates))
+                items = self._sessions[change.key] = StoredSession(_own_session(change.creates))
             elif items is not None:
                 sets = {name: _own(value) for name, value in change.sets.items()}
                 revision = items.session.revision + change.visible
@@ -132,12 +153,24 @@ class InMemoryStore:
                 created_key(items.session.key, items.session.created_at): items.session
                 for items in self._sessions.values()
                 if items.session.key.tenant == tenant
-                and items.session.status is SessionStatus.LIVE
+                and items.session.status is not SessionStatus.ERASING
                 and (user_id is None or items.session.user_id == user_id)
             }
         order = sorted((one for one in found if before is None or one < before), reverse=True)
         page = [_own_session(found[one]) for one in order[:limit]]
         return Page(tuple(page), position_of(page[-1]) if len(page) == limit else None)
+
+    def postpone(self, session: Session, due_at: datetime) -> None:
+        """See `MemoryStore`."""
+        with self._lock:
+            items = self._sessions.get(session.key)
+            if (
+                items is None
+                or items.session.epoch != session.epoch
+                or items.session.due_at != session.due_at
+            ):
+                raise GuardFailedError("session")
+            items.session = replace(items.session, due_at=due_at)
 
     def due_sessions(self, shard: int, now: datetime, limit: int) -> tuple[SessionKey, ...]:
         """See `MemoryStore`."""
@@ -169,7 +202,7 @@ class InMemoryStore:
             if items is not None and items.session.status is SessionStatus.LIVE:
                 items.answers[step_id] = (answer, expires_at)
 
-    def _failed_session(self, items: _Items | None, change: Change) -> list[str]:
+    def _failed_session(self, items: StoredSession | None, change: Change) -> list[str]:
         if change.creates is not None:
             holds = items is None
         else:
@@ -183,8 +216,11 @@ class InMemoryStore:
             )
         return [] if holds else ["session"]
 
-    def _failed_puts(self, items: _Items | None, change: Change) -> list[str]:
+    def _failed_puts(self, items: StoredSession | None, change: Change) -> list[str]:
         failed = []
+        open_turn = self.open_turns.get(change.key)
+        if change.closes is not None and (open_turn is None or open_turn.ref != change.closes):
+            failed.append("open_turn")
         if items is not None and change.idempotency is not None:
             record = items.idempotency.get(change.idempotency.key_hash)
             if record is not None and record.expires_at > self._clock():
@@ -194,7 +230,7 @@ class InMemoryStore:
         return failed
 
 
-def _remove(items: _Items, change: Change) -> None:
+def _remove(items: StoredSession, change: Change) -> None:
     for number in change.removes_turns:
         items.turns.pop(number, None)
     for ref in change.removes_summaries:
@@ -204,7 +240,7 @@ def _remove(items: _Items, change: Change) -> None:
         items.former_pins.pop(pin_id, None)
 
 
-def _put(items: _Items, change: Change) -> None:
+def _put(items: StoredSession, change: Change) -> None:
     if change.turn is not None:
         items.turns[change.turn.number] = _own_turn(change.turn)
     if change.profile is not None:

@@ -37,6 +37,7 @@ from turnfold.domain.limits import MAX_PROFILE_BYTES, MAX_TURN_BYTES, SWEEP_GRAC
 from turnfold.domain.measurements import Metric
 from turnfold.domain.message_rules import check_turn
 from turnfold.domain.messages import Message, content_texts, split_leading
+from turnfold.domain.open_turn import OpenTurnRef
 from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
 from turnfold.domain.settings import Settings
 from turnfold.domain.tokens import estimate
@@ -106,13 +107,16 @@ class CommitTurn:
         request: IdempotentRequest,
         *,
         extra: Mapping[str, Any] | None = None,
+        closes: OpenTurnRef | None = None,
     ) -> Committed:
         """The answer of the contract (201), and the turn with the session after it.
 
-        `extra` are further members of the answer, with which it is 200 (chat).
+        `extra` are further members of the answer, with which it is 200 (chat). `closes` is the open
+        turn that is committed.
 
         Raises the errors of `TurnToCommit.check`, `UserMismatchError`, `IdempotencyMismatchError`,
-        `SessionErasingError`, or `CommitConflictError` when other commits were faster each time.
+        `SessionErasingError`, or `CommitConflictError` when other commits were faster each time;
+        `GuardFailedError` if the open turn is not as it was.
         """
         sent.check()
         started = time.perf_counter()
@@ -121,8 +125,10 @@ class CommitTurn:
             if record:
                 return Committed(request.replay(record))
             try:
-                committed = self._commit(key, session, sent, request, extra)
-            except GuardFailedError:
+                committed = self._commit(key, session, sent, request, extra, closes)
+            except GuardFailedError as error:
+                if "open_turn" in error.failed:
+                    raise
                 continue
             milliseconds = (time.perf_counter() - started) * 1000
             self.metrics.record({Metric.COMMITS: 1, Metric.COMMIT_LATENCY: milliseconds})
@@ -136,6 +142,7 @@ class CommitTurn:
         sent: TurnToCommit,
         request: IdempotentRequest,
         extra: Mapping[str, Any] | None,
+        closes: OpenTurnRef | None,
     ) -> Committed:
         if session and session.status is SessionStatus.ERASING:
             raise SessionErasingError("the session is being erased; try again when that is done")
@@ -160,7 +167,8 @@ class CommitTurn:
         answer = Answer(200 if extra else 201, {**self._body(after, turn), **(extra or {})})
         record = request.record(answer.status, answer.body, now)
         self.archive.put_record(key, turn.number, turn.turn_id, raw)
-        self.store.write(self._change(session, before, after, turn, sent, record))
+        change = self._change(session, before, after, turn, sent, record)
+        self.store.write(replace(change, closes=closes))
         if is_due(after):
             ring_gently(self.doorbell, key, turn.turn_id, turn.number)
         return Committed(answer, turn, after)

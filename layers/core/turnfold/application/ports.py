@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from turnfold.domain.erasures import Erasure
 from turnfold.domain.memory import WorkingMemory
+from turnfold.domain.messages import Message
+from turnfold.domain.open_turn import OpenTurn, OpenTurnRef
 from turnfold.domain.passages import Passage
 from turnfold.domain.pins import Pin, PinStatus
+from turnfold.domain.segments import Segment
 from turnfold.domain.sessions import Profile, Session, SessionKey, SummaryRef, TurnRange
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
@@ -37,14 +41,15 @@ class Change:
     It happens completely or not at all. Either `creates` is given (then there must be no session of
     that key, live or erasing), or the session must be live, have the `epoch`, and have exactly the
     values of `guards`; then its fields named in `sets` get new values and `revision` grows by one.
-    `guards` and `sets` name fields of `Session`. `amends` replaces an idempotency record. A `Turn`
+    `guards` and `sets` name fields of `Session`. `amends` replaces an idempotency record.
+    `closes` drops an open turn, which must be in that state. A `Turn`
     and an `IdempotencyRecord` that are put must not exist yet (an expired idempotency record counts
     as absent); other items are replaced. A pin that is not active is kept, but apart from working
     memory (putting it removes the active item of the same id). `removes_pins` deletes pins of any
     status. A change that is not `visible` is bookkeeping: `revision` stays.
 
     Raises (by `MemoryStore.write`) `GuardFailedError` naming the failed parts: "session" (missing,
-    erasing, another epoch, or a guard), "idempotency", "turn".
+    erasing, another epoch, or a guard), "idempotency", "turn", "open_turn".
     """
 
     key: SessionKey
@@ -61,6 +66,7 @@ class Change:
     removes_turns: tuple[int, ...] = ()
     removes_summaries: tuple[SummaryRef, ...] = ()
     removes_pins: tuple[str, ...] = ()
+    closes: OpenTurnRef | None = None
     visible: bool = True
 
 
@@ -100,6 +106,35 @@ class ModelRequest:
     schema: Mapping[str, Any] | None = None
 
 
+class OpenTurnStore(Protocol):
+    """The open turns, which are no part of working memory and need no session."""
+
+    def read_open_turn(
+        self, key: SessionKey, key_hash: str | None = None
+    ) -> tuple[OpenTurn | None, IdempotencyRecord | None]:
+        """The open turn, unless its time is over, and the idempotency record of that hash."""
+        ...
+
+    def append_open_turn(
+        self,
+        key: SessionKey,
+        before: OpenTurnRef | None,
+        draft_id: str,
+        messages: Sequence[Message],
+        record: IdempotencyRecord,
+    ) -> None:
+        """Append to the open turn, or begin one of that id if there is none before.
+
+        Raises `GuardFailedError`: "open_turn" if it is not as it was, "idempotency" if the record
+        exists, "session" if the session is being erased.
+        """
+        ...
+
+    def drop_open_turn(self, key: SessionKey, ref: OpenTurnRef) -> None:
+        """Drop the open turn. Raises `GuardFailedError("open_turn")` if it is not as it was."""
+        ...
+
+
 class MemoryStore(Protocol):
     """Working memory of all sessions. Reads see every write that was acknowledged before."""
 
@@ -110,9 +145,10 @@ class MemoryStore(Protocol):
         ...
 
     def load(self, key: SessionKey) -> WorkingMemory | None:
-        """All working memory of a live or erasing session; None if there is no such session.
+        """All working memory of a session; None if there is no such session.
 
         What it returns is complete (`assemble_memory`); it reads again when a query was a mixture.
+        Of a session that is not live there is nothing but the session itself.
         """
         ...
 
@@ -140,6 +176,13 @@ class MemoryStore(Protocol):
         """Sessions of a tenant, or of one of its users, newest first; without erasing ones."""
         ...
 
+    def postpone(self, session: Session, due_at: datetime) -> None:
+        """Let the sweeper look at a session of any status again at another time.
+
+        Raises `GuardFailedError` unless the session has that epoch and `due_at` still.
+        """
+        ...
+
     def due_sessions(self, shard: int, now: datetime, limit: int) -> tuple[SessionKey, ...]:
         """Sessions of a shard (0 to `DUE_SHARDS` - 1) whose `due_at` has passed, oldest first."""
         ...
@@ -156,7 +199,7 @@ class MemoryStore(Protocol):
 
 
 class Archive(Protocol):
-    """The transcript: one record per turn, never changed. A record is canonical JSON in UTF-8."""
+    """The transcript: one record per turn, never changed, later many in one segment."""
 
     def put_record(self, key: SessionKey, number: int, turn_id: str, record: bytes) -> None:
         """Store a new record; a record of the same number and turn id is never overwritten."""
@@ -174,6 +217,129 @@ class Archive(Protocol):
         A number may occur more than once: a commit that lost a race leaves its record behind. The
         hash chain tells which one counts (`turnfold.domain.transcript`).
         """
+        ...
+
+    def remove_records(self, key: SessionKey, names: Sequence[tuple[int, str]]) -> None:
+        """Remove records that stand in a segment as well, at most 1,000; absent ones are fine."""
+        ...
+
+    def put_segment(self, key: SessionKey, segment: Segment, data: bytes) -> None:
+        """Store a segment; one of the same name is never overwritten."""
+        ...
+
+    def get_segment(self, key: SessionKey, segment: Segment) -> bytes | None:
+        """One segment."""
+        ...
+
+    def list_segments(self, key: SessionKey) -> Sequence[Segment]:
+        """All segments of a session, ascending; for a moment, one may be part of another."""
+        ...
+
+    def remove_segments(self, key: SessionKey, segments: Sequence[Segment]) -> None:
+        """Remove segments that stand in a larger one as well."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectVersion:
+    """One version of an object, or a delete marker, by the object's name."""
+
+    name: str
+    version: str
+
+
+class SessionObjects(Protocol):
+    """All objects of a session, whatever they hold, with every version of them."""
+
+    def list_versions(self, key: SessionKey, limit: int) -> Sequence[ObjectVersion]:
+        """Some of the session's versions and delete markers, at most `limit` (1 to 1,000)."""
+        ...
+
+    def remove_versions(self, versions: Sequence[ObjectVersion]) -> None:
+        """Remove exactly these versions for good (at most 1,000); absent ones count as removed.
+
+        Raises `StoreError` if one is left, as under a retention that may not be passed over.
+        """
+        ...
+
+
+class Erasures(Protocol):
+    """Erasures under way, their receipts, and the table's part of the work.
+
+    Every write that removes something happens only if the session is still being erased by the
+    same erasure; otherwise `GuardFailedError`. So an eraser that wakes up late harms no session
+    that has begun anew under the same id.
+    """
+
+    def begin(self, erasure: Erasure, session: Session) -> None:
+        """Mark a session as erasing and keep its erasure, in one write.
+
+        With an erasure of a user, whose receipt is there already, one more session is counted.
+        Raises `GuardFailedError` unless the session has that epoch still, is not being erased yet
+        and is under no legal hold.
+        """
+        ...
+
+    def begin_user(self, erasure: Erasure) -> None:
+        """Keep the erasure of a user. Raises `GuardFailedError` if one of that user is at work."""
+        ...
+
+    def get(self, tenant: str, erasure_id: str) -> Erasure | None:
+        """An erasure of that tenant."""
+        ...
+
+    def of_session(self, key: SessionKey) -> str | None:
+        """The erasure that removed a session of that id within the last two days."""
+        ...
+
+    def of_user(self, tenant: str, user_id: str) -> str | None:
+        """The erasure that was asked for that user within the last two days."""
+        ...
+
+    def remove_items(self, session: Session) -> int:
+        """Remove some items of the session, but not the session itself; how many it were.
+
+        They are counted on the receipt. 0 means that none is left.
+        """
+        ...
+
+    def note_objects(self, session: Session, objects: int, versions: int) -> None:
+        """Count removed objects and versions on the receipt."""
+        ...
+
+    def finish(self, session: Session, erasure: Erasure, now: datetime) -> None:
+        """Remove the session itself. This also ends an erasure of one session."""
+        ...
+
+    def mark_listed(self, erasure: Erasure, due_at: datetime | None, *, listed: bool) -> None:
+        """Say whether all sessions of the user are marked, and when the sweeper looks again."""
+        ...
+
+    def close_user(self, erasure: Erasure, now: datetime) -> bool:
+        """End the erasure of a user if all its sessions are marked and gone; whether it ended."""
+        ...
+
+    def due_users(self, now: datetime, limit: int) -> Sequence[tuple[str, str]]:
+        """(tenant, erasure id) of users' erasures whose time to be looked at has come."""
+        ...
+
+
+class ArchiveBell(Protocol):
+    """Says "look after this session's archive": roll up, put away, or erase.
+
+    At least once, in order per session, and never to two at a time.
+    """
+
+    def ring(self, key: SessionKey, ring_id: str) -> None:
+        """Ring for a session. Raises `StoreUnavailableError` or `ThrottledError`."""
+        ...
+
+    def ring_user(self, tenant: str, erasure_id: str, ring_id: str) -> None:
+        """Ring for the erasure of a user. Raises the same."""
+        ...
+
+    def postpone(self, receipt: str, seconds: int) -> None:
+        """See `Doorbell`."""
         ...
 
 

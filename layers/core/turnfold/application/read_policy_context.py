@@ -177,9 +177,7 @@ def _within(
     )
     cut = limit.apply(replace(given, messages=result.messages, times=None, protected_from=start))
     origins = tuple(None if at is None else result.origins[at] for at in cut.origins)
-    kept = set(origins)
-    dropped = tuple(at for at in range(len(given.messages)) if at not in kept)
-    return replace(cut, origins=origins, dropped=dropped, flags=result.flags | cut.flags)
+    return replace(cut, origins=origins, size=result.size, flags=result.flags | cut.flags)
 
 
 def _fitted(
@@ -250,7 +248,7 @@ def _view(
         ],
         "policy": {
             "name": shown.policy,
-            "reduced": bool(shown.result.dropped) or bool(shown.elided),
+            "reduced": shown.result.reduced or bool(shown.elided),
             "flags": flags,
             "turns_read": len(shown.turns),
         },

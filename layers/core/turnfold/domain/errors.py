@@ -19,10 +19,14 @@
     ├── NotFoundError
     │   ├── SessionNotFoundError
     │   ├── TurnNotFoundError
-    │   └── PinNotFoundError
+    │   ├── UserNotFoundError
+    │   ├── ErasureNotFoundError
+    │   ├── PinNotFoundError
+    │   └── OpenTurnNotFoundError
     ├── ConflictError
     │   ├── CommitConflictError           another commit was faster; try again
     │   ├── SessionErasingError           the session is being erased; wait
+    │   ├── LegalHoldError                the session may not be erased
     │   └── StaleEtagError                If-Match does not hold any more
     ├── ModelError
     │   ├── ModelFailedError              the upstream model failed, with its status where known
@@ -32,6 +36,7 @@
     └── StoreError
         ├── StoreUnavailableError         a store did not answer; nothing is known to be written
         ├── ThrottledError                a store asked to slow down
+        ├── DamagedRecordError            a record of the transcript cannot be read
         └── GuardFailedError              a conditional write lost against another writer
 
 `GuardFailedError` never reaches a user: use cases turn it into a conflict or read again. Nor does
@@ -73,7 +78,7 @@ class IncompleteTurnError(InvalidMessagesError):
     """The messages are well-formed, but an answer is missing."""
 
 
-class InvalidIdError(InvalidInputError):
+class InvalidIdError(InvalidInputError, ValueError):
     """A session or user id must have 1 to 256 characters, not blank, without controls."""
 
 
@@ -81,7 +86,7 @@ class InvalidSettingsError(InvalidInputError):
     """A setting is unknown or out of range; the text names the allowed ones."""
 
 
-class InvalidPolicyError(InvalidInputError):
+class InvalidPolicyError(InvalidInputError, ValueError):
     """A context policy or one of its options is unknown or out of range."""
 
 
@@ -131,8 +136,20 @@ class TurnNotFoundError(NotFoundError):
     """The session has no turn of that number."""
 
 
+class UserNotFoundError(NotFoundError):
+    """No session in this tenant belongs to that user."""
+
+
+class ErasureNotFoundError(NotFoundError):
+    """No such erasure in this tenant."""
+
+
 class PinNotFoundError(NotFoundError):
     """The session has no such pin."""
+
+
+class OpenTurnNotFoundError(NotFoundError):
+    """The session has no open turn, or its time is over."""
 
 
 class ConflictError(TurnfoldError):
@@ -145,6 +162,10 @@ class CommitConflictError(ConflictError):
 
 class SessionErasingError(ConflictError):
     """The session is being erased; writes wait until that is done."""
+
+
+class LegalHoldError(ConflictError):
+    """The session is under a legal hold, so it may not be erased; nothing was removed."""
 
 
 class StaleEtagError(ConflictError):
@@ -201,6 +222,10 @@ class ThrottledError(StoreError):
     """A store asked to slow down. `retry_after` is a wish in seconds."""
 
     retry_after = 1
+
+
+class DamagedRecordError(StoreError):
+    """A record of the transcript was changed, or is missing; `verify` names it."""
 
 
 class GuardFailedError(StoreError):
