@@ -545,8 +545,7 @@ class NewestOnly:
 
     def apply(self, given: PolicyInput) -> PolicyResult:
         places = tuple(range(len(given.messages)))[-self.size :]
-        gone = tuple(range(len(given.messages)))[: -self.size]
-        return PolicyResult(tuple(given.messages)[-self.size :], places, gone)
+        return PolicyResult(tuple(given.messages)[-self.size :], places, len(given.messages))
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ class CountingIdentity:
     def apply(self, given: PolicyInput) -> PolicyResult:
         self.runs += 1
         places = tuple(range(len(given.messages)))
-        return PolicyResult(tuple(given.messages), places, ())
+        return PolicyResult(tuple(given.messages), places, len(places))
 
 
 def spec_of(given: dict[str, Any]) -> dict[str, Any]:

@@ -45,11 +45,9 @@ def _after(given: PolicyInput, so_far: PolicyResult, policy: Policy) -> PolicyRe
     step = policy.apply(
         replace(given, messages=so_far.messages, times=times, protected_from=protected)
     )
-    mapped = tuple(None if one is None else origins[one] for one in step.origins)
-    kept = set(mapped)
     return PolicyResult(
         messages=step.messages,
-        origins=mapped,
-        dropped=tuple(place for place in range(len(given.messages)) if place not in kept),
+        origins=tuple(None if one is None else origins[one] for one in step.origins),
+        size=len(given.messages),
         flags=so_far.flags | step.flags,
     )

@@ -86,10 +86,9 @@ class Draft:
 
 def chosen(given: PolicyInput, places: Sequence[int], flags: Iterable[str]) -> PolicyResult:
     """The result that keeps those places of the input, ascending."""
-    kept = set(places)
     return PolicyResult(
         messages=tuple(given.messages[place] for place in places),
         origins=tuple(places),
-        dropped=tuple(place for place in range(len(given.messages)) if place not in kept),
+        size=len(given.messages),
         flags=frozenset(flags),
     )

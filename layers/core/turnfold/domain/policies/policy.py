@@ -51,18 +51,24 @@ class PolicyResult:
     """What a policy chose.
 
     `origins` tell for each message its place in the input, or None for a message that the policy
-    made (a summary). `dropped` are the places of the input that are not among them.
+    made (a summary). `size` is the number of messages of the input.
     """
 
     messages: tuple[Message, ...]
     origins: tuple[int | None, ...]
-    dropped: tuple[int, ...]
+    size: int
     flags: frozenset[str] = frozenset()
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """The places of the input that are not among the origins, ascending."""
+        kept = set(self.origins)
+        return tuple(place for place in range(self.size) if place not in kept)
 
     @property
     def reduced(self) -> bool:
         """Whether anything was left out or replaced."""
-        return bool(self.dropped)
+        return sum(origin is not None for origin in self.origins) < self.size
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ class SummarizationPolicy:
         return PolicyResult(
             messages=(*result.messages[:at], message, *result.messages[at:]),
             origins=(*result.origins[:at], None, *result.origins[at:]),
-            dropped=result.dropped,
+            size=result.size,
             flags=result.flags,
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from turnfold.domain.messages import MEMORY_NAME, Message, is_blank, is_leading, tool_calls
 
@@ -16,8 +17,7 @@ class Kind(Enum):
     ASSISTANT = "assistant"
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """Messages that stay or go together, by their places in the list, ascending."""
 
     places: tuple[int, ...]
@@ -38,9 +38,12 @@ class Conversation:
 
 
 class _Exchange:
-    """A tool request under way."""
+    """A tool request under way, and its place among the units."""
 
-    def __init__(self, place: int, message: Message) -> None:
+    __slots__ = ("at", "places", "waiting")
+
+    def __init__(self, at: int, place: int, message: Message) -> None:
+        self.at = at
         self.places = [place]
         self.waiting = {call["id"] for call in tool_calls(message)}
 
@@ -64,34 +67,42 @@ def read_units(messages: Sequence[Message], *, drop_blank: bool = False) -> Conv
 
     System messages do not interrupt an exchange: where they stand is the caller's affair.
     """
-    units: list[Unit | _Exchange] = []
+    units: list[Unit | None] = []
     dead: list[int] = []
     current: _Exchange | None = None
     for place, message in enumerate(messages):
         if is_fixed(message):
             units.append(Unit((place,), Kind.FIXED))
-        elif message["role"] == "tool":
+            continue
+        role = message["role"]
+        if role == "tool":
             if current is None or not current.takes(place, message):
                 dead.append(place)
-        elif tool_calls(message):
-            current = _Exchange(place, message)
-            units.append(current)
-        else:
+            continue
+        if current is not None:
+            _close(current, units, dead)
             current = None
-            if drop_blank and message["role"] != "user" and is_blank(message):
-                dead.append(place)
-                continue
-            kind = Kind.USER if message["role"] == "user" else Kind.ASSISTANT
-            units.append(Unit((place,), kind))
-    live: list[Unit] = []
-    for unit in units:
-        if isinstance(unit, Unit):
-            live.append(unit)
-        elif unit.waiting and unit is not current:
-            dead.extend(unit.places)
+        if role == "user":
+            units.append(Unit((place,), Kind.USER))
+        elif tool_calls(message):
+            current = _Exchange(len(units), place, message)
+            units.append(None)
+        elif drop_blank and is_blank(message):
+            dead.append(place)
         else:
-            live.append(Unit(tuple(unit.places), Kind.EXCHANGE))
-    return Conversation(tuple(live), tuple(sorted(dead)))
+            units.append(Unit((place,), Kind.ASSISTANT))
+    if current is not None:
+        current.waiting.clear()
+        _close(current, units, dead)
+    return Conversation(tuple(unit for unit in units if unit is not None), tuple(sorted(dead)))
+
+
+def _close(exchange: _Exchange, units: list[Unit | None], dead: list[int]) -> None:
+    """Put an exchange in its place among the units if it is whole, else among the dead."""
+    if exchange.waiting:
+        dead.extend(exchange.places)
+    else:
+        units[exchange.at] = Unit(tuple(exchange.places), Kind.EXCHANGE)
 
 
 def repaired(messages: Sequence[Message]) -> list[Message]:
