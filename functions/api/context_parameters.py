@@ -9,13 +9,14 @@ from api.requests import (
     MAX_QUERY_CHARACTERS,
     MAX_TOKENS,
     Request,
+    flag,
     max_tokens,
     model_name,
     number,
     text,
 )
 from turnfold.application.read_context import DEFAULT_RECALL, ContextRequest
-from turnfold.domain.message_rules import check_question
+from turnfold.domain.message_rules import check_messages
 from turnfold.domain.messages import Message
 from turnfold.domain.policies.registry import check_policy, policy_from_query
 from turnfold.domain.transcript import sha256_of
@@ -34,6 +35,7 @@ class ContextParameters:
     recall: int | None = None
     policy: Mapping[str, Any] | None = None
     incoming: tuple[Message, ...] = ()
+    include_open: bool = False
 
     @property
     def request(self) -> ContextRequest:
@@ -54,6 +56,7 @@ class ContextParameters:
                 self.recall,
                 self.policy,
                 list(self.incoming),
+                self.include_open,
             ]
         )[:32]
 
@@ -66,6 +69,7 @@ def from_query(request: Request) -> ContextParameters:
             "max_tokens": request.query_number("max_tokens", 1, MAX_TOKENS),
             "recall": request.query_number("recall", 0, MAX_RECALL),
             "policy": None if policy is None else policy_from_query(policy, request.queries),
+            "include_open": request.query_flag("include_open"),
             **{name: request.query(name) for name in ("model", "query", "format")},
         }
     )
@@ -89,5 +93,6 @@ def _checked(given: Mapping[str, Any]) -> ContextParameters:
         query=text("query", given.get("query"), MAX_QUERY_CHARACTERS),
         recall=number("recall", given.get("recall"), 0, MAX_RECALL),
         policy=None if policy is None else check_policy(policy),
-        incoming=check_question(messages) if messages else (),
+        incoming=check_messages(messages) if messages else (),
+        include_open=flag("include_open", given.get("include_open")),
     )

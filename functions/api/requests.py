@@ -116,6 +116,11 @@ class Request:
             return None
         return number(name, int(text) if _DIGITS.fullmatch(text) else text, low, high)
 
+    def query_flag(self, name: str) -> object:
+        """A flag from the query: true, false, or whatever else it is, to be refused."""
+        text = self.query(name)
+        return {"true": True, "false": False, None: None}.get(text, text)
+
     @property
     def limit(self) -> int:
         """How many items a page of a list may have."""
@@ -143,6 +148,13 @@ def number(name: str, value: object, low: int, high: int) -> int | None:
             422, "invalid_parameter", f"{name} must be a whole number from {low} to {high}"
         )
     return value
+
+
+def flag(name: str, value: object) -> bool:
+    """A flag; absent is false. Raises `RefusedError` naming the parameter."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise RefusedError(422, "invalid_parameter", f"{name} must be true or false")
 
 
 def max_tokens(value: object, name: str = "max_tokens") -> int | None:

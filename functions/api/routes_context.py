@@ -1,10 +1,13 @@
 """Contexts for a model, and the working memory for people."""
 
+from dataclasses import replace
+
 from api.context_parameters import ContextParameters, from_body, from_query
 from api.replies import Reply, knows, with_etag
 from api.requests import Request
 from api.routes import read
 from turnfold.bootstrap import Turnfold
+from turnfold.domain.message_rules import check_begun, check_question
 
 CONTEXT = "/v1/sessions/{session_id}/context"
 WORKING_MEMORY = "/v1/sessions/{session_id}/working-memory"
@@ -27,11 +30,23 @@ def get_working_memory(request: Request, service: Turnfold) -> Reply:
 
 
 def _context(request: Request, service: Turnfold, asked: ContextParameters) -> Reply:
+    asked = _with_open_turn(request, service, asked)
     memory = service.context.memory(request.session_key)
     etag = asked.etag(memory.session.etag)
     # Assembling and counting is what a client that knows the state does not need.
     body = None if knows(request, etag) else service.context.view(memory, asked.request)
     return with_etag(request, etag, Reply(body=body))
+
+
+def _with_open_turn(
+    request: Request, service: Turnfold, asked: ContextParameters
+) -> ContextParameters:
+    """The parameters with the open turn's messages before those about to be sent, if asked for."""
+    found = service.open_turns.find(request.session_key) if asked.include_open else None
+    if found:
+        # An agent's turn under way may end with calls that wait for their answers.
+        return replace(asked, incoming=check_begun((*found.messages, *asked.incoming)))
+    return replace(asked, incoming=check_question(asked.incoming) if asked.incoming else ())
 
 
 ROUTES = (

@@ -131,6 +131,7 @@ OPERATIONS: dict[str, Operation] = {
             _query("recall", {"type": "integer", "minimum": 0, "maximum": 100}),
             _query("format", {"enum": ["openai"]}),
             _query("policy", {"enum": list(policy_names())}),
+            _query("include_open", {"type": "boolean"}, "With the open turn's messages"),
         ),
         headers=("If-None-Match",),
         answers={200: "Context", 304: None},

@@ -38,10 +38,14 @@ class OpenTurns:
 
     def get(self, key: SessionKey) -> OpenTurn:
         """The open turn. Raises `OpenTurnNotFoundError`."""
-        found, _ = self.drafts.read_open_turn(key)
+        found = self.find(key)
         if found is None:
             raise OpenTurnNotFoundError("there is no open turn; append messages to begin one")
         return found
+
+    def find(self, key: SessionKey) -> OpenTurn | None:
+        """The open turn, if there is one."""
+        return self.drafts.read_open_turn(key)[0]
 
     def append(self, key: SessionKey, messages: object, request: IdempotentRequest) -> Answer:
         """Append messages (201). Each must be well-formed; whether they make a turn is seen later.

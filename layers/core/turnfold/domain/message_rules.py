@@ -196,6 +196,18 @@ def check_question(value: object) -> tuple[Message, ...]:
     return messages
 
 
+def check_begun(value: object) -> tuple[Message, ...]:
+    """The messages, if they begin a turn; it may end anywhere, also with open tool calls.
+
+    Raises `InvalidMessagesError`, or `IncompleteTurnError` if a call is left unanswered in between.
+    """
+    messages = check_messages(value)
+    check_order(messages)
+    leading, conversation = split_leading(messages)
+    check_exchanges(conversation, offset=len(leading))
+    return messages
+
+
 def check_order(messages: Sequence[Message]) -> None:
     """Raise `InvalidMessagesError` unless system messages lead and user messages come next."""
     leading, conversation = split_leading(messages)
