@@ -1,7 +1,7 @@
 """API keys in a DynamoDB table of their own, one item a key.
 
-key_id (S, the table's key)  tenant  scopes (SS)  verifier (B)  pepper_id  created_at  name
-expires_at  revoked_at  last_used_at  usage_key      each only where there is one
+The table's key is `key_id`. Times are texts, `scopes` is a set of texts, `verifier` is binary.
+`name`, `expires_at`, `revoked_at` and `last_used_at` are there only where they say something.
 """
 
 from collections.abc import Mapping
@@ -115,6 +115,7 @@ def _write_item(key: ApiKey) -> dict[str, Any]:
         "scopes": {"SS": sorted(key.scopes)},
         "verifier": {"B": key.verifier},
         "pepper_id": {"S": key.pepper_id},
+        "usage_key": {"S": key.usage_key},
         "created_at": {"S": format_time(key.created_at)},
     }
     for name in ("expires_at", "revoked_at", "last_used_at"):
@@ -123,8 +124,6 @@ def _write_item(key: ApiKey) -> dict[str, Any]:
             item[name] = {"S": format_time(moment)}
     if key.name:
         item["name"] = {"S": key.name}
-    if key.usage_key:
-        item["usage_key"] = {"S": key.usage_key}
     return item
 
 
@@ -138,10 +137,10 @@ def _read_item(item: Mapping[str, Any]) -> ApiKey:
         scopes=frozenset(item["scopes"]["SS"]),
         verifier=bytes(item["verifier"]["B"]),
         pepper_id=item["pepper_id"]["S"],
+        usage_key=item["usage_key"]["S"],
         created_at=parse_time(item["created_at"]["S"]),
         name=item["name"]["S"] if "name" in item else "",
         expires_at=moment("expires_at"),
         revoked_at=moment("revoked_at"),
         last_used_at=moment("last_used_at"),
-        usage_key=item["usage_key"]["S"] if "usage_key" in item else None,
     )

@@ -77,7 +77,7 @@ class UsageMeter(Protocol):
     """
 
     def admit(self, key_id: str, usage_key: str) -> None:
-        """Let requests that carry the usage key in, within the plan's limits."""
+        """Let requests that carry the usage key in, within the plan's limits; again is the same."""
         ...
 
     def dismiss(self, key_id: str) -> None:

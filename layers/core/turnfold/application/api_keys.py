@@ -1,7 +1,7 @@
 """API keys by hand: create, list, revoke, and change the pepper."""
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from turnfold.application.access_ports import KeyStore, PepperStore, UsageMeter
@@ -52,7 +52,7 @@ class ApiKeys:
     def __init__(
         self, store: KeyStore, peppers: PepperStore, clock: Clock, meter: UsageMeter | None = None
     ) -> None:
-        """Without a meter, keys are made without a usage key."""
+        """Without a meter, nobody counts requests; keys can be admitted to one later."""
         self._store = store
         self._peppers = peppers
         self._clock = clock
@@ -69,14 +69,14 @@ class ApiKeys:
             scopes=check_scopes(request.scopes),
             verifier=peppers.verifier(sent),
             pepper_id=peppers.current,
+            usage_key=_random(SECRET_ALPHABET, USAGE_KEY_LENGTH),
             created_at=now,
             name=check_name(request.name),
             expires_at=check_expiry(request.expires_at, now),
-            usage_key=_random(SECRET_ALPHABET, USAGE_KEY_LENGTH) if self._meter else None,
         )
         # The meter first: a key that is stored but not admitted would be refused at the door,
         # while an admitted one that is not stored opens nothing.
-        if self._meter and key.usage_key:
+        if self._meter:
             self._meter.admit(key.key_id, key.usage_key)
         try:
             self._store.add(key)
@@ -103,6 +103,19 @@ class ApiKeys:
         if key is None:
             raise NotFoundError("there is no such key")
         return key
+
+    def admit_all(self) -> int:
+        """Admit all active keys to the meter, and say how many; those that are in stay in.
+
+        For keys that were made while there was no usage plan.
+        """
+        if self._meter is None:
+            return 0
+        now = self._clock()
+        active = [key for key in self._store.list_keys(None) if key.state(now) is KeyState.ACTIVE]
+        for key in active:
+            self._meter.admit(key.key_id, key.usage_key)
+        return len(active)
 
     def rotate_pepper(self, *, force: bool = False) -> PepperRotation:
         """Make a new current pepper and keep the one before it.
@@ -142,18 +155,16 @@ def new_pepper() -> bytes:
 
 
 def public_view(key: ApiKey, now: datetime) -> dict[str, object]:
-    """What may be shown of a key: everything but its verifier."""
-    hidden = replace(key, verifier=b"")
+    """What may be shown of a key: everything but its verifier and usage key."""
     times = ("created_at", "expires_at", "revoked_at", "last_used_at")
     return {
-        "key_id": hidden.key_id,
-        "tenant": hidden.tenant,
-        "name": hidden.name,
-        "scopes": sorted(hidden.scopes),
-        "state": str(hidden.state(now)),
-        "pepper": hidden.pepper_id,
-        "metered": hidden.usage_key is not None,
-        **{name: _written(getattr(hidden, name)) for name in times},
+        "key_id": key.key_id,
+        "tenant": key.tenant,
+        "name": key.name,
+        "scopes": sorted(key.scopes),
+        "state": str(key.state(now)),
+        "pepper": key.pepper_id,
+        **{name: _written(getattr(key, name)) for name in times},
     }
 
 

@@ -20,7 +20,7 @@ _DAYS = re.compile(r"([1-9]\d{0,4})d")
 
 
 def add_commands(groups: "Commands") -> None:
-    """Add `keys create`, `list`, `revoke` and `rotate-pepper`."""
+    """Add `keys create`, `list`, `revoke`, `admit` and `rotate-pepper`."""
     group = groups.add_parser("keys", help="API keys: create, list, revoke")
     commands = group.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
@@ -43,11 +43,16 @@ def add_commands(groups: "Commands") -> None:
     revoke.add_argument("key", help="the key's id, or the whole key")
     revoke.set_defaults(run=_revoke)
 
+    admit = commands.add_parser(
+        "admit", help="enter all active keys into the usage plan, after it was switched on"
+    )
+    admit.set_defaults(run=_admit)
+
     rotate = commands.add_parser("rotate-pepper", help="change what verifiers are made with")
     rotate.add_argument("--force", action="store_true", help="though active keys will be lost")
     rotate.set_defaults(run=_rotate)
 
-    for command in (create, listing, revoke, rotate):
+    for command in (create, listing, revoke, admit, rotate):
         add_stack_options(command)
         command.add_argument("--table", help="table of the keys, in place of the stack's")
         command.add_argument("--pepper-secret", help="secret of the pepper, likewise")
@@ -116,6 +121,14 @@ def _revoke(arguments: argparse.Namespace) -> None:
         print(json.dumps(public_view(key, datetime.now(UTC)), ensure_ascii=False))
         return
     print(f"revoked {key.key_id}; the API may answer it for some minutes yet", file=sys.stderr)
+
+
+def _admit(arguments: argparse.Namespace) -> None:
+    admitted = keys_of(arguments).admit_all()
+    if arguments.json:
+        print(json.dumps({"admitted": admitted}))
+        return
+    print(f"admitted {admitted} active keys", file=sys.stderr)
 
 
 def _rotate(arguments: argparse.Namespace) -> None:

@@ -57,7 +57,7 @@ class ApiKey:
     """What is kept of a key.
 
     `verifier` is the HMAC of the secret, `pepper_id` names what it was made with. `usage_key` is
-    what usage plans count the key's requests by; None where there is no usage plan.
+    what a usage plan counts the key's requests by; clients never see it.
     """
 
     key_id: str
@@ -65,12 +65,12 @@ class ApiKey:
     scopes: frozenset[str]
     verifier: bytes
     pepper_id: str
+    usage_key: str
     created_at: datetime
     name: str = ""
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
-    usage_key: str | None = None
 
     def state(self, now: datetime) -> KeyState:
         """Revoked, expired (from the very moment of `expires_at`), or active."""
