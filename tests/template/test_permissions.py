@@ -113,5 +113,8 @@ def test_secrets_are_readable_only_where_one_is_named(template: dict[str, Any]) 
         for statement in statements(resources, role):
             if any("secretsmanager" in one for one in as_list(statement["Action"])):
                 assert statement["Action"] == "secretsmanager:GetSecretValue"
-                assert set(statement["Resource"]) == {"Ref"}
+                assert statement["Resource"] in (
+                    {"Ref": "ModelSecretArn"},
+                    {"Fn::GetAtt": ["PepperSecret", "Id"]},
+                )
     assert not actions(resources, "SweeperRole", "secretsmanager")
