@@ -97,7 +97,7 @@ class TestDynamoMessages(MessageStoreContract):
 
 
 @pytest.mark.parametrize("wrong", [None, 7, b"x"])
-def test_an_id_that_is_no_text_is_refused(tmp_path: Path, wrong: Any) -> None:  # noqa: ANN401
+def test_an_id_that_is_no_text_is_refused(tmp_path: Path, wrong: Any) -> None:
     for store in (InMemoryMessages(), FileMessages(tmp_path)):
         for call in (store.get_messages, store.delete_messages):
             with pytest.raises(ValueError, match="must be a text"):
