@@ -13,9 +13,9 @@ Schedule `tiered` keeps older history coarser and newer history finer. When the 
 limit, its oldest fresh entries (raw turns and round summaries) become a history summary, down to a
 low-water mark of half the limits. At most `max_histories` history summaries stand side by side:
 then the newest of them takes up the fresh entries, until it would cover as many turns as the one
-before it; then these two become one. So each turn is folded again about as often as the logarithm
-of the session's length, one model call serves several turns, and a long turn that is folded anyway
-gets no summary of its own.
+before it; then two neighbours become one, so that none covers less than a newer one. So the older a
+turn is the more rarely it is folded again, one model call serves several turns, and a long turn
+that is folded anyway gets no summary of its own.
 """
 
 from collections.abc import Sequence
@@ -230,13 +230,23 @@ def _tiered_entries(
     run = _fresh_run(histories, fresh, settings, measure)
     if run and len(histories) < max_histories(settings):
         return run
-    newest_two = histories[-2:] if len(histories) > 1 else ()
     if not run:
         # Two become one; a single one, made under larger limits, is made shorter.
-        return histories[-2:]
-    if newest_two and _span((histories[-1], *run)) >= _span(newest_two[:1]):
-        return newest_two
+        return _neighbours(histories)
+    if len(histories) > 1 and _span((histories[-1], *run)) >= _span(histories[-2:-1]):
+        return _neighbours(histories)
     return (histories[-1], *run)
+
+
+def _neighbours(histories: Sequence[Summary]) -> Sequence[Summary]:
+    """The two to make one: the newest that together cover no more than the one before them.
+
+    So an older history summary never covers less than a newer one.
+    """
+    at = max(0, len(histories) - 2)
+    while at > 0 and _span(histories[at : at + 2]) > _span(histories[at - 1 : at]):
+        at -= 1
+    return histories[at : at + 2]
 
 
 def _fresh_run(
