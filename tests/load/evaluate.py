@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="files without .jsonl; all by default")
     asked = parser.parse_args()
+    os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(ROOT / "layers" / "vocab" / "vocabulary"))
     started = time.perf_counter()
     found = figures(asked.folder, asked.names)
     seconds = round(time.perf_counter() - started, 1)
