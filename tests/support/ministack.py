@@ -31,19 +31,29 @@ def executable() -> Path:
 
 
 @contextlib.contextmanager
-def running_ministack(folder: Path) -> Iterator[str]:
-    """A fresh MiniStack on a free loopback port; its endpoint. `folder` takes its log."""
+def running_ministack(
+    folder: Path, services: str = "dynamodb,s3,sqs", *, auth: bool = False, script: str = ""
+) -> Iterator[str]:
+    """A fresh MiniStack on a free loopback port; its endpoint. `folder` takes its log.
+
+    With `auth` it checks signatures and policies of all credentials but its owner's. A `script` of
+    this folder is run by its interpreter in place of its own.
+    """
+    command = [executable()]
+    if script:
+        command = [executable().with_name("python"), Path(__file__).with_name(script)]
     port = _free_port()
     log = folder / "ministack.log"
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [executable()],
+            command,
             env=kept
             | {
                 "BIND_HOST": "127.0.0.1",
                 "GATEWAY_PORT": str(port),
-                "SERVICES": "dynamodb,s3,sqs",
+                "SERVICES": services,
+                "AUTH": str(auth).lower(),
                 "IOT_MTLS_ENABLED": "0",
                 "SFTP_ENABLED": "0",
                 "LOG_LEVEL": "WARNING",
