@@ -39,9 +39,10 @@ def running_ministack(
     With `auth` it checks signatures and policies of all credentials but its owner's. A `script` of
     this folder is run by its interpreter in place of its own.
     """
-    command = [executable()]
+    command: list[Path | str] = [executable()]
     if script:
-        command = [executable().with_name("python"), Path(__file__).with_name(script)]
+        # -P: this very module would be found in place of the package of its name.
+        command = [executable().with_name("python"), "-P", Path(__file__).with_name(script)]
     port = _free_port()
     log = folder / "ministack.log"
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
