@@ -159,10 +159,13 @@ def apply_proposals(
         if any(_same_fact(pin.text, proposal.text) for pin in active.values()):
             continue
         reason = _held_back(proposal, by_number.get(proposal.turn))
-        if reason or len(active) >= MAX_PINS:
-            changed.append(made.pin(proposal, PinStatus.QUARANTINED, reason or "too_many"))
+        replaced = _replaced(proposal, active.values())
+        if not reason and len(active) >= MAX_PINS and replaced not in active:
+            reason = "too_many"
+        if reason:
+            changed.append(made.pin(proposal, PinStatus.QUARANTINED, reason))
             continue
-        old = active.pop(_replaced(proposal, active.values()) or "", None)
+        old = active.pop(replaced or "", None)
         if old:
             changed = [one for one in changed if one is not old]
             changed.append(made.moved(old, PinStatus.INVALIDATED))

@@ -89,5 +89,5 @@ def is_intact(raw: bytes) -> bool:
     try:
         body = json.loads(raw)
         return bool(body.pop("sha256") == sha256_of(body))
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError):
         return False
