@@ -6,44 +6,36 @@ as far as the policy can use.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import groupby
 from typing import Any
 
 from turnfold.application.ports import Clock
 from turnfold.application.read_context import ContextRequest
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.views import watermark_view
-from turnfold.domain.elision import Elision, elide
+from turnfold.domain.elision import Elision
 from turnfold.domain.errors import BudgetTooSmallError
-from turnfold.domain.estimators import ExactEstimator
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
-from turnfold.domain.messages import Message, chat_form, split_leading
+from turnfold.domain.messages import split_leading
 from turnfold.domain.planner import pending_turns
-from turnfold.domain.policies.policy import OVER_BUDGET, PolicyInput, PolicyResult, Reach
+from turnfold.domain.policies.over_turns import (
+    TurnChoice,
+    choose_of_turns,
+    shortened,
+    turns_wanted,
+)
+from turnfold.domain.policies.policy import OVER_BUDGET, Policy
 from turnfold.domain.policies.registry import PolicyKit, parse_policy
-from turnfold.domain.policies.token_limit import TokenLimitPolicy
-from turnfold.domain.sessions import TurnRange, gaps
+from turnfold.domain.sessions import gaps
 from turnfold.domain.tokens import PER_LIST, count_messages
 from turnfold.domain.transcript import sha256_of
 from turnfold.domain.turns import Turn
 
-MAX_TURNS = 300
-"""The newest turns that a policy may see: more take more reads than an answer has time for."""
-
 FIRST_READ_TURNS = 50
-"""How many turns are read at first where a policy's need is known by their age only."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Conversation:
-    """Messages with the turn that each belongs to (0 for system messages, None for incoming)."""
-
-    messages: tuple[Message, ...]
-    turns: tuple[int | None, ...]
-    times: tuple[datetime | None, ...]
-    newest_from: int
+"""How many archived turns are read at first where only their age says how many are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,196 +58,119 @@ class ReadPolicyContext:
         Raises `InvalidPolicyError`, or `BudgetTooSmallError` when what a policy may not drop
         exceeds its budget even after long texts were shortened.
         """
-        policy = parse_policy(spec, self.kit(memory, measure))
-        now = self.clock()
-        turns = self._turns(memory, policy.reach, now)
-        conversation = _conversation(memory, turns, request)
-        given = PolicyInput(
-            messages=conversation.messages,
-            times=conversation.times,
-            now=now,
+        limit = {"name": "token_limit", "max_tokens": request.max_tokens}
+        both = {"name": "composite", "policies": [spec, limit]} if request.max_tokens else spec
+        policy = parse_policy(both, self.kit(memory, measure))
+        turns = self._turns(memory, policy)
+        leading, incoming = split_leading(request.incoming)
+        choice = choose_of_turns(
+            policy,
+            turns,
+            now=self.clock(),
+            system=leading or memory.profile.system,
+            incoming=incoming,
             query=request.query,
-            strict=True,
-            protected_from=conversation.newest_from,
         )
-        result = policy.apply(given)
-        budgets = [one for one in (_token_budget(spec), request.max_tokens) if one]
-        if request.max_tokens:
-            result = _within(result, given, request.max_tokens, measure)
-        shown, elided = _fitted(result, conversation, min(budgets, default=None), measure)
-        what = _Shown(policy.name, turns, conversation, result, shown, elided)
-        return _view(memory, measure, request, what)
+        choice, elided = _fitted(choice, exact_budget(both), measure)
+        view = _view(memory, measure, choice, elided)
+        view["tokens"]["budget"] = request.max_tokens
+        view["policy"] = {
+            "name": spec["name"],
+            "reduced": choice.reduced or bool(elided),
+            "flags": sorted(choice.flags - ({OVER_BUDGET} if elided else set())),
+            "turns_read": len(turns),
+            "partial_turns": list(choice.partial),
+        }
+        return view
 
-    def _turns(self, memory: WorkingMemory, reach: Reach, now: datetime) -> tuple[Turn, ...]:
-        """The turns that can matter, oldest first."""
-        session = memory.session
-        newest = session.committed_through
-        wanted = MAX_TURNS
-        if reach.messages is not None:
-            # A turn has two messages at least, and one more is asked for as a reserve.
-            wanted = min(MAX_TURNS, reach.messages // 2 + 1)
-        if reach.minutes is not None:
-            wanted = self._turns_since(memory, now - timedelta(minutes=reach.minutes), wanted)
-        turns = self._read(memory, max(1, newest - wanted + 1))
-        if reach.first and turns and turns[0].number > 1:
-            first = next((turn for turn in memory.turns if turn.number == 1), None)
-            turns = (first, *turns) if first else turns
-        return turns
+    def _turns(self, memory: WorkingMemory, policy: Policy) -> tuple[Turn, ...]:
+        """The turns that can matter to the policy, oldest first."""
+        wanted = turns_wanted(policy.reach, memory.session.committed_through)
+        minutes = policy.reach.minutes
+        if minutes is None:
+            return self._read(memory, wanted)
+        since = self.clock() - timedelta(minutes=minutes)
+        count = FIRST_READ_TURNS
+        while True:
+            turns = self._read(memory, wanted[-count:])
+            if count >= len(wanted) or turns[0].committed_at < since:
+                return turns
+            count *= 2
 
-    def _turns_since(self, memory: WorkingMemory, since: datetime, most: int) -> int:
-        wanted = min(FIRST_READ_TURNS, most)
-        while wanted < most:
-            oldest = self._read(memory, max(1, memory.session.committed_through - wanted + 1))
-            if not oldest or oldest[0].committed_at < since or oldest[0].number == 1:
-                break
-            wanted = min(2 * wanted, most)
-        return wanted
-
-    def _read(self, memory: WorkingMemory, first: int) -> tuple[Turn, ...]:
-        """All turns from `first` on: word for word from working memory, else from the archive."""
+    def _read(self, memory: WorkingMemory, wanted: Sequence[int]) -> tuple[Turn, ...]:
+        """Turns word for word from working memory, else from the archive, run by run."""
         known = {turn.number: turn for turn in memory.turns}
-        covered = [(number, number) for number in known]
-        for run in gaps(covered, memory.session.committed_through):
-            if run.to_turn >= first:
-                start = max(first, run.from_turn)
-                archived = self.transcript.turns(memory.session, start, run.to_turn)
-                known.update((turn.number, turn) for turn in archived)
-        return tuple(known[number] for number in sorted(known) if number >= first)
+        missing = [number for number in wanted if number not in known]
+        # Consecutive numbers have the same distance to their place in the list.
+        for _, run in groupby(enumerate(missing), key=lambda one: one[1] - one[0]):
+            numbers = [number for _, number in run]
+            archived = self.transcript.turns(memory.session, numbers[0], numbers[-1])
+            known.update((turn.number, turn) for turn in archived)
+        return tuple(known[number] for number in wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What came of a policy."""
-
-    policy: str
-    turns: Sequence[Turn]
-    conversation: _Conversation
-    result: PolicyResult
-    messages: tuple[Message, ...]
-    elided: tuple[tuple[int, Elision], ...]
-
-
-def _conversation(
-    memory: WorkingMemory, turns: Sequence[Turn], request: ContextRequest
-) -> _Conversation:
-    leading, incoming = split_leading(request.incoming)
-    rows: list[tuple[Message, int | None, datetime | None]] = [
-        (chat_form(one), 0, None) for one in leading or memory.profile.system
-    ]
-    newest_from = len(rows)
-    for turn in turns:
-        newest_from = len(rows)
-        rows += [(chat_form(one), turn.number, turn.committed_at) for one in turn.conversation]
-    if incoming:
-        newest_from = len(rows)
-        rows += [(chat_form(one), None, None) for one in incoming]
-    return _Conversation(
-        messages=tuple(row[0] for row in rows),
-        turns=tuple(row[1] for row in rows),
-        times=tuple(row[2] for row in rows),
-        newest_from=newest_from,
-    )
-
-
-def _token_budget(spec: Mapping[str, Any]) -> int | None:
-    """The budget that a policy counts exactly; an estimated one is the policy's own affair."""
-    if spec.get("name") not in ("token_window", "token_limit") or spec.get("token_ratio"):
+def exact_budget(spec: Mapping[str, Any]) -> int | None:
+    """The least budget of a policy that counts exactly; an estimated one is its own affair."""
+    if spec["name"] == "composite":
+        budgets = [exact_budget(one) for one in spec["policies"] if isinstance(one, Mapping)]
+        return min((one for one in budgets if one), default=None)
+    if spec["name"] not in ("token_window", "token_limit") or spec.get("token_ratio"):
         return None
     budget = spec.get("max_tokens")
     return budget if isinstance(budget, int) else None
 
 
-def _within(
-    result: PolicyResult, given: PolicyInput, budget: int, measure: Measure
-) -> PolicyResult:
-    """The result cut to the caller's own budget, its places still those of the input."""
-    limit = TokenLimitPolicy(budget, None, ExactEstimator(measure.count))
-    newest = given.protected_from or 0
-    start = next(
-        (at for at, place in enumerate(result.origins) if (place or 0) >= newest),
-        len(result.messages),
-    )
-    cut = limit.apply(replace(given, messages=result.messages, times=None, protected_from=start))
-    origins = tuple(None if at is None else result.origins[at] for at in cut.origins)
-    return replace(cut, origins=origins, size=result.size, flags=result.flags | cut.flags)
-
-
 def _fitted(
-    result: PolicyResult, conversation: _Conversation, budget: int | None, measure: Measure
-) -> tuple[tuple[Message, ...], tuple[tuple[int, Elision], ...]]:
-    """The messages, the newest turn's long texts shortened where they alone exceed the budget."""
-    total = PER_LIST + count_messages(result.messages, measure.count)
+    choice: TurnChoice, budget: int | None, measure: Measure
+) -> tuple[TurnChoice, tuple[Elision, ...]]:
+    """The choice, the newest turn's long texts shortened where they alone exceed the budget."""
+    total = PER_LIST + count_messages(choice.messages, measure.count)
     if budget is None or total <= budget:
-        return result.messages, ()
-    places = [
-        at
-        for at, origin in enumerate(result.origins)
-        if origin is not None and origin >= conversation.newest_from
-    ]
-    newest = [result.messages[at] for at in places]
-    room = budget - (total - count_messages(newest, measure.count))
-    number = conversation.turns[-1] or 0
-    shorter = elide(newest, number, room, measure.count) if newest and room > 0 else None
+        return choice, ()
+    shorter = shortened(choice, budget, measure.count)
     if shorter is None:
         raise BudgetTooSmallError(total, budget, "what the policy may not drop")
-    messages = list(result.messages)
-    for at, message in zip(places, shorter[0], strict=True):
-        messages[at] = message
-    return tuple(messages), tuple((number, part) for part in shorter[1])
+    return shorter
 
 
 def _view(
-    memory: WorkingMemory, measure: Measure, request: ContextRequest, shown: _Shown
+    memory: WorkingMemory, measure: Measure, choice: TurnChoice, elided: Sequence[Elision]
 ) -> dict[str, Any]:
-    session, conversation = memory.session, shown.conversation
-    system, rest = split_leading(shown.messages)
-    kept = {conversation.turns[place] for place in shown.result.origins if place is not None} - {
-        0,
-        None,
-    }
-    numbers = sorted(number for number in kept if number is not None)
-    dropped = gaps([(number, number) for number in numbers], session.committed_through)
-    total = PER_LIST + count_messages(shown.messages, measure.count)
-    system_tokens = count_messages(system, measure.count)
-    flags = sorted(shown.result.flags - ({OVER_BUDGET} if shown.elided else set()))
+    session = memory.session
+    system, rest = split_leading(choice.messages)
+    shown = sorted({one for one in choice.sources if one is not None})
+    dropped = gaps(((number, number) for number in shown), session.committed_through)
+    newest = shown[-1] if shown else 0
     return {
         "session_id": session.key.session_id,
         "generation": session.revision,
-        "messages": [dict(one) for one in shown.messages],
+        "messages": [dict(one) for one in choice.messages],
         "regions": {
             "system": [dict(one) for one in system],
             "head": [],
             "pins": [],
             "window": [],
             "recall": [],
-            "tail": [{"turn": number} for number in numbers],
+            "tail": [{"turn": number} for number in shown],
         },
         "tokens": {
-            "total": total,
-            "budget": request.max_tokens,
-            "system": system_tokens,
+            "total": PER_LIST + count_messages(choice.messages, measure.count),
+            "budget": None,
+            "system": count_messages(system, measure.count),
             "head": 0,
             "pins": 0,
             "window": 0,
             "recall": 0,
             "tail": count_messages(rest, measure.count),
         },
-        "dropped": [_range(one) for one in dropped],
+        "dropped": [
+            {"from_turn": one.from_turn, "to_turn": one.to_turn, "reason": "policy"}
+            for one in dropped
+        ],
         "dropped_pins": [],
         "elided": [
-            {"turn": turn, "message": part.message, "characters": part.characters}
-            for turn, part in shown.elided
+            {"turn": newest, "message": one.message, "characters": one.characters} for one in elided
         ],
-        "policy": {
-            "name": shown.policy,
-            "reduced": shown.result.reduced or bool(shown.elided),
-            "flags": flags,
-            "turns_read": len(shown.turns),
-        },
         "cache": {"stable_messages": len(system), "prefix_sha256": sha256_of(list(system))},
         "watermark": watermark_view(session, pending_turns(memory, measure)),
     }
-
-
-def _range(one: TurnRange) -> dict[str, Any]:
-    return {"from_turn": one.from_turn, "to_turn": one.to_turn, "reason": "policy"}
