@@ -66,6 +66,13 @@ build: venv-sam ## sam build, for ARCHITECTURE=x86_64 or arm64; needs Python 3.1
 deploy: build ## build, then sam deploy (GUIDED=1 asks for everything; PARAMETERS="Name=Value ...")
 	$(SAM) deploy $(if $(GUIDED),--guided) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
 
+.PHONY: plot
+plot: venv vocabulary ## draw docs/policies.png anew, from a conversation: DATA=conversations.jsonl
+	@test -n "$(DATA)" || { echo "make plot DATA=<conversations.jsonl>"; exit 2; }
+	@infra/venv.sh .venv-docs infra/requirements/docs.txt
+	$(PYTHON) tests/load/policy_figures.py "$(DATA)" > .venv-docs/figures.json
+	.venv-docs/bin/python infra/plot_policies.py .venv-docs/figures.json
+
 .PHONY: lock
 lock: venv-lock ## write the hashed requirement files anew from the .in files (UPGRADE=1: newest versions)
 	infra/lock.sh $(if $(UPGRADE),--upgrade)

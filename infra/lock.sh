@@ -22,6 +22,6 @@ resolve layers/vocab/requirements.in layers/vocab/requirements.txt --no-deps "$@
 resolve infra/requirements/dev.in infra/requirements/dev.txt \
     --constraint layers/deps/requirements.txt --constraint layers/jwt/requirements.txt \
     --constraint layers/vocab/requirements.txt "$@"
-for name in checkov ministack sam lock pip; do
+for name in checkov docs ministack sam lock pip; do
     resolve "infra/requirements/$name.in" "infra/requirements/$name.txt" "$@"
 done
