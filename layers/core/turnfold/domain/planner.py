@@ -255,16 +255,21 @@ def _fresh_run(
     settings: Settings,
     measure: Measure,
 ) -> tuple[Entry, ...]:
-    """The oldest fresh entries whose folding brings the window down to its low-water mark."""
+    """The oldest fresh entries whose folding brings the window down to its low-water mark.
+
+    Each entry is looked at once and no more are than can be folded: a window may hold thousands.
+    """
     if not fresh:
         return ()
-    for end in range(1, len(fresh) + 1):
-        rest = (*histories, *fresh[end:])
-        load = _Load(rest, settings, measure)
-        if (
-            load.messages + 1 <= max(1, settings.window_max_size // 2)
-            and load.tokens + ROUND_SUMMARY_TOKENS <= settings.window_token_threshold // 2
-        ):
+    standing = [_Load((entry,), settings, measure) for entry in histories]
+    loads = [_Load((entry,), settings, measure) for entry in fresh]
+    messages = sum(load.messages for load in (*standing, *loads))
+    for end in range(1, min(len(fresh), MAX_FOLD_ENTRIES) + 1):
+        messages -= loads[end - 1].messages
+        if messages + 1 > max(1, settings.window_max_size // 2):
+            continue
+        tokens = sum(load.tokens for load in (*standing, *loads[end:]))
+        if tokens + ROUND_SUMMARY_TOKENS <= settings.window_token_threshold // 2:
             break
     return _at_most(fresh[:end], measure)
 
