@@ -11,14 +11,18 @@ from turnfold.application.ports import ChatModel, MemoryStore, TokenCounter
 from turnfold.application.read_context import ContextRequest, ReadContext
 from turnfold.application.read_turns import ReadTurns
 from turnfold.domain.errors import (
+    BudgetTooSmallError,
     ConflictError,
+    InvalidInputError,
+    InvalidMessagesError,
     ModelFailedError,
     ModelNotConfiguredError,
     SessionErasingError,
     StoreError,
     TurnTooLargeError,
 )
-from turnfold.domain.message_rules import check_question
+from turnfold.domain.limits import MAX_TURN_MESSAGES
+from turnfold.domain.message_rules import check_question, check_turn
 from turnfold.domain.messages import Message, chat_form, is_blank, tool_calls
 from turnfold.domain.sessions import SessionKey, SessionStatus
 from turnfold.domain.tokens import PER_LIST, CountText, count_messages
@@ -40,6 +44,9 @@ class ChatRequest:
     def check(self) -> None:
         """Raise `InvalidMessagesError` or `TurnTooLargeError` unless it can become a turn."""
         check_question(self.messages)
+        if len(self.messages) >= MAX_TURN_MESSAGES:
+            msg = f"must hold fewer than {MAX_TURN_MESSAGES} messages, since the answer is one more"
+            raise InvalidMessagesError([("messages", msg)])
         TurnToCommit(self.messages).check_size()
 
 
@@ -87,10 +94,10 @@ class Chat:
             max_tokens=asked.max_tokens,
             temperature=asked.temperature,
         )
-        if is_blank(reply.message) or tool_calls(reply.message):
-            raise ModelFailedError("the model gave no answer that ends a turn")
         messages = (*asked.messages, reply.message)
-        count = self._count(asked.model)
+        _check_reply(messages)
+        settings = session.settings if session else self.commit.defaults
+        count = self._count(asked.model or settings.model)
         body: dict[str, Any] = {
             "session_id": key.session_id,
             "usage": dict(reply.usage),
@@ -120,7 +127,7 @@ class Chat:
         """The context with the question at its end; without a session the question alone."""
         memory = self.store.load(key)
         if memory is None:
-            return tuple(chat_form(one) for one in asked.messages)
+            return self._alone(asked)
         wanted = ContextRequest(
             max_tokens=asked.max_context_tokens,
             model=asked.model,
@@ -129,8 +136,33 @@ class Chat:
         )
         return self.context.messages(memory, wanted)
 
+    def _alone(self, asked: ChatRequest) -> tuple[Message, ...]:
+        """The question as a context. Raises `BudgetTooSmallError`."""
+        messages = tuple(chat_form(one) for one in asked.messages)
+        budget = asked.max_context_tokens
+        if budget is not None:
+            count = self._count(asked.model or self.commit.defaults.model)
+            needed = PER_LIST + count_messages(messages, count)
+            if needed > budget:
+                raise BudgetTooSmallError(needed, budget, "the messages about to be sent")
+        return messages
+
     def _count(self, model: str | None) -> CountText:
         return lambda text: self.counter.count(text, model)
+
+
+def _check_reply(messages: Sequence[Message]) -> None:
+    """Raise `ModelFailedError` unless the last message, which is the model's, ends the turn.
+
+    The others are known to be good, so what is wrong now is no fault of the caller's.
+    """
+    reply = messages[-1]
+    try:
+        finished = not (is_blank(reply) or tool_calls(reply)) and bool(check_turn(messages))
+    except InvalidInputError:
+        finished = False
+    if not finished:
+        raise ModelFailedError("the model gave no answer that ends a turn")
 
 
 def _with_messages(answer: Answer, messages: Sequence[Message]) -> Answer:
