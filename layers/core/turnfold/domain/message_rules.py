@@ -80,6 +80,8 @@ def _content_faults(role: str, content: object, loc: str) -> Iterator[Fault]:
             yield where, "a list of parts must not be empty"
         for at, part in enumerate(content):
             yield from _part_faults(part, f"{where}[{at}]")
+        if role == "user" and all(part["type"] == "text" and not part["text"] for part in content):
+            yield where, "a user message must not be empty"
     else:
         yield where, "must be a text, a list of parts or null"
 
