@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 _names = itertools.count()
 
 
-def add(service: Service, text: str, key: SessionKey = KEY, **members: Any) -> Answer:  # noqa: ANN401 - any member
+def add(service: Service, text: str, key: SessionKey = KEY, **members: Any) -> Answer:
     request = IdempotentRequest.of("POST pins", f"pin-{next(_names)}", {"text": text})
     return service.pins.add(key, PinInput(text=text, **members), request)
 
 
-def with_session(**settings: Any) -> Service:  # noqa: ANN401 - any setting
+def with_session(**settings: Any) -> Service:
     service = Service(**settings)
     service.commit(plain_turn(1))
     return service
@@ -82,12 +82,23 @@ def test_a_pin_of_all_members() -> None:
         {"sources": [{"turn": 0}]},
         {"sources": [{"turn": "3"}]},
         {"sources": [{"turn": True}]},
+        {"sources": [{"turn": 10**12}]},
+        {"sources": [{"turn": 3}] * 101},
         {"replaces": 3},
     ],
 )
 def test_bad_members_are_refused(body: dict[str, Any]) -> None:
     with pytest.raises(InvalidPinError):
         pin_input(body)
+
+
+def test_confidence_and_sources_can_be_changed() -> None:
+    service = with_session()
+    pin_id = add(service, "Likes tea.", confidence=0.9).body["pin_id"]
+    changed = service.pins.change(KEY, pin_id, PinInput(confidence=0.1, sources=(1,)))
+    assert (changed.text, changed.confidence, changed.sources) == ("Likes tea.", 0.1, (1,))
+    assert service.pins.get(KEY, pin_id) == changed
+    assert service.pins.change(KEY, pin_id, PinInput(text="Tea.")).confidence == 0.1
 
 
 # Adding ------------------------------------------------------------------------------------------

@@ -33,6 +33,13 @@ from turnfold.domain.planner import pins_to_fold
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus
 
 ATTEMPTS = 8
+
+MAX_PIN_SOURCES = 100
+"""A fact is said and corrected in a few turns, and all active pins have to be one small query."""
+
+MAX_TURN_NUMBER = 999_999_999_999
+"""Twelve digits, as turn numbers are stored (design, section 5)."""
+
 EDITABLE = (PinStatus.ACTIVE, PinStatus.INVALIDATED)
 
 
@@ -78,8 +85,10 @@ def _sources(value: object) -> tuple[int, ...] | None:
     problem = InvalidPinError('sources must be a list such as [{"turn": 3}]')
     if not isinstance(value, list):
         raise problem
+    if len(value) > MAX_PIN_SOURCES:
+        raise InvalidPinError(f"sources may name {MAX_PIN_SOURCES} turns")
     turns = [one.get("turn") if isinstance(one, Mapping) else None for one in value]
-    if not all(type(turn) is int and turn > 0 for turn in turns):
+    if not all(type(turn) is int and 0 < turn <= MAX_TURN_NUMBER for turn in turns):
         raise problem
     return tuple(turn for turn in turns if type(turn) is int)
 
@@ -152,11 +161,18 @@ class Pins:
         given: PinInput,
         if_match: frozenset[str] | None = None,
     ) -> Pin:
-        """Reword a pin, or change its status. Raises `PinNotFoundError`, `StaleEtagError`."""
+        """Change a pin's text, status, confidence or sources.
+
+        Raises `PinNotFoundError`, `StaleEtagError`.
+        """
 
         def edit(memory: WorkingMemory, pin: Pin, made: PinFactory) -> tuple[PinEdit, Pin]:
             require_match(pin.etag, if_match)
             changed = pin if given.text is None else made.reworded(pin, given.text)
+            if given.confidence is not None:
+                changed = replace(changed, confidence=given.confidence)
+            if given.sources is not None:
+                changed = replace(changed, sources=given.sources)
             changed = made.moved(changed, given.status or pin.status)
             was, becomes = pin.status is PinStatus.ACTIVE, changed.status is PinStatus.ACTIVE
             active = len(memory.pins) + becomes - was
