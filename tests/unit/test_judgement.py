@@ -18,6 +18,7 @@ from turnfold.domain.judgement import (
     parse_aggregation,
     parse_judgement,
 )
+from turnfold.domain.limits import MAX_PIN_CHARACTERS
 
 TURNS = {3, 4}
 PINS = {"p1", "p2", "p3"}
@@ -214,7 +215,7 @@ def test_any_json_is_read_or_rejected(value: object) -> None:
             parse()
         except RejectedAnswerError as error:
             reasons.add(error.reason)
-    assert reasons <= {"schema", "coverage", "not_fewer"}
+    assert reasons <= {"schema", "coverage", "not_fewer", "too_long"}
 
 
 def folded(
@@ -242,6 +243,7 @@ def test_an_aggregation_is_read() -> None:
         ([("One.", ["p1", "p2", "p3", "p9"])], "coverage"),
         ([("One.", ["p1", "p2", "p3"]), ("Two.", [])], "coverage"),
         ([("One.", ["p1"]), ("Two.", ["p2"]), ("Three.", ["p3"])], "not_fewer"),
+        ([("One. " * MAX_PIN_CHARACTERS, ["p1", "p2", "p3"])], "too_long"),
         ([(" ", ["p1", "p2", "p3"])], "schema"),
     ],
 )

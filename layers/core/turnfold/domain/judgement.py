@@ -13,6 +13,7 @@ from typing import Any
 
 from turnfold.domain.clean_json import parse_json
 from turnfold.domain.errors import BadJsonError, RejectedAnswerError
+from turnfold.domain.limits import MAX_PIN_CHARACTERS
 
 MAX_FACTS_PER_TURN = 5
 """A turn that seems to hold more lasting facts than this was taken apart into trifles."""
@@ -120,8 +121,9 @@ def parse_aggregation(text: str, pin_ids: Collection[str]) -> tuple[FoldedFact, 
     """Fewer sentences for all of these pins, none lost.
 
     Raises `RejectedAnswerError`: "schema" if the answer is not JSON of the schema's shape or a
-    sentence is blank; "coverage" unless every pin is folded exactly once and no other one;
-    "not_fewer" unless there are fewer sentences than pins.
+    sentence is blank; "too_long" for a sentence over `MAX_PIN_CHARACTERS`; "coverage" unless every
+    pin is folded exactly once and no other one; "not_fewer" unless there are fewer sentences than
+    pins.
     """
     facts = tuple(
         FoldedFact(_one_line(_text(fact.get("text"))), tuple(_texts(fact.get("folds_pin_ids"))))
@@ -129,6 +131,8 @@ def parse_aggregation(text: str, pin_ids: Collection[str]) -> tuple[FoldedFact, 
     )
     if not all(fact.text for fact in facts):
         raise RejectedAnswerError("schema")
+    if any(len(fact.text) > MAX_PIN_CHARACTERS for fact in facts):
+        raise RejectedAnswerError("too_long")
     folded = [pin_id for fact in facts for pin_id in fact.folds_pin_ids]
     if sorted(folded) != sorted(pin_ids) or not all(fact.folds_pin_ids for fact in facts):
         raise RejectedAnswerError("coverage")
