@@ -52,6 +52,7 @@ def _given(request: Request) -> SessionInput:
         user_id=user_id(body.get("user_id")),
         metadata=metadata(body.get("metadata")),
         settings=body.get("settings"),
+        legal_hold=body.get("legal_hold"),
     )
 
 

@@ -19,18 +19,23 @@ if TYPE_CHECKING:
 
 TABLE, BUCKET = "MemoryTable", "TranscriptBucket"
 QUEUE, DEAD_LETTERS = "CompactionQueue", "CompactionDeadLetterQueue"
+ARCHIVE_QUEUE, ARCHIVE_DEAD_LETTERS = "ArchiveQueue", "ArchiveDeadLetterQueue"
 
 NAMES = {
     TABLE: "turnfold-memory",
     BUCKET: "turnfold-transcripts",
     QUEUE: "turnfold-compaction.fifo",
     DEAD_LETTERS: "turnfold-compaction-dead-letters.fifo",
+    ARCHIVE_QUEUE: "turnfold-archive.fifo",
+    ARCHIVE_DEAD_LETTERS: "turnfold-archive-dead-letters.fifo",
 }
 ARNS = {
     TABLE: f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{NAMES[TABLE]}",
     BUCKET: f"arn:aws:s3:::{NAMES[BUCKET]}",
-    QUEUE: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{NAMES[QUEUE]}",
-    DEAD_LETTERS: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{NAMES[DEAD_LETTERS]}",
+    **{
+        queue: f"arn:aws:sqs:{REGION}:{ACCOUNT}:{NAMES[queue]}"
+        for queue in (QUEUE, DEAD_LETTERS, ARCHIVE_QUEUE, ARCHIVE_DEAD_LETTERS)
+    },
 }
 PSEUDO_PARAMETERS = {
     "AWS::AccountId": ACCOUNT,

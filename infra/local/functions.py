@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from infra.local.settings import Settings
 
 API, COMPACTOR, SWEEPER = "ApiFunction", "CompactorFunction", "SweeperFunction"
-SHORT_NAMES = {API: "api", COMPACTOR: "compactor", SWEEPER: "sweeper"}
+ARCHIVIST = "ArchivistFunction"
+SHORT_NAMES = {API: "api", COMPACTOR: "compactor", SWEEPER: "sweeper", ARCHIVIST: "archivist"}
 # Variables of the person who starts the stack that go on to the functions.
 PASSED_ON = ("OPENAI_", "TURNFOLD_", "POWERTOOLS_", "PYTHON", "LC_", "TZ")
 ALWAYS_PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -51,6 +52,9 @@ def stack_environment(settings: Settings, resources: Resources, endpoint: str) -
         "TURNFOLD_TABLE": resources.table,
         "TURNFOLD_BUCKET": resources.bucket,
         "TURNFOLD_QUEUE_URL": resources.queue_url,
+        "TURNFOLD_ARCHIVE_QUEUE_URL": resources.archive_queue_url,
+        # Local requests take milliseconds, and nobody wants to wait for half a minute.
+        "TURNFOLD_ERASURE_SETTLE_SECONDS": "1",
         "TURNFOLD_KEY_FILE": str(settings.key_file),
         "TIKTOKEN_CACHE_DIR": str(REPOSITORY / "layers" / "vocab" / "vocabulary"),
     }

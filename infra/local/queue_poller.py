@@ -1,4 +1,4 @@
-"""The queue as event source of the compactor, with the semantics of Lambda.
+"""A queue as event source of a function, with the semantics of Lambda.
 
 Each thread receives a batch, runs the function on it and deletes what it did not report as
 failed. What failed stays in the queue until its visibility runs out, which the function may have
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from infra.local.environments import Environments
     from infra.local.logs import LogPrinter
-    from infra.local.resources import Resources
 
 BATCH_SIZE = 10
 # Short, so that a stop does not wait for a long poll.
@@ -39,14 +38,16 @@ class QueuePoller:
     def __init__(
         self,
         sqs: SQSClient,
-        resources: Resources,
+        queue_url: str,
+        queue_arn: str,
         environments: Environments,
         logs: LogPrinter,
         threads: int = 3,
     ) -> None:
         """Prepare the threads; `start` starts them."""
         self._sqs = sqs
-        self._resources = resources
+        self._queue_url = queue_url
+        self._queue_arn = queue_arn
         self._environments = environments
         self._logs = logs
         self._stop = threading.Event()
@@ -85,7 +86,7 @@ class QueuePoller:
 
     def _receive(self) -> list[MessageTypeDef]:
         answer = self._sqs.receive_message(
-            QueueUrl=self._resources.queue_url,
+            QueueUrl=self._queue_url,
             MaxNumberOfMessages=BATCH_SIZE,
             WaitTimeSeconds=WAIT_SECONDS,
             MessageSystemAttributeNames=["All"],
@@ -95,13 +96,13 @@ class QueuePoller:
 
     def process(self, messages: Sequence[MessageTypeDef]) -> None:
         """Run one batch and delete what succeeded."""
-        event = queue_event(messages, self._resources.queue_arn)
+        event = queue_event(messages, self._queue_arn)
         ids = [message["MessageId"] for message in messages]
         failed = failed_messages(*self._invoke(event, ids))
         done = [message for message in messages if message["MessageId"] not in failed]
         if done:
             answer = self._sqs.delete_message_batch(
-                QueueUrl=self._resources.queue_url,
+                QueueUrl=self._queue_url,
                 Entries=[
                     {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]}
                     for n, message in enumerate(done)

@@ -10,7 +10,17 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from infra.local.definitions import ARNS, BUCKET, DEAD_LETTERS, NAMES, QUEUE, TABLE, TemplateError
+from infra.local.definitions import (
+    ARCHIVE_DEAD_LETTERS,
+    ARCHIVE_QUEUE,
+    ARNS,
+    BUCKET,
+    DEAD_LETTERS,
+    NAMES,
+    QUEUE,
+    TABLE,
+    TemplateError,
+)
 from infra.local.settings import REGION
 
 if TYPE_CHECKING:
@@ -43,6 +53,8 @@ class Resources:
     queue_url: str
     queue_arn: str
     dead_letter_url: str
+    archive_queue_url: str
+    archive_queue_arn: str
 
 
 class Clients:
@@ -76,12 +88,18 @@ def ensure_resources(clients: Clients, definitions: Definitions) -> Resources:
         clients.sqs, NAMES[DEAD_LETTERS], definitions.properties(DEAD_LETTERS)
     )
     queue_url = _ensure_queue(clients.sqs, NAMES[QUEUE], definitions.properties(QUEUE))
+    archive_dead = definitions.properties(ARCHIVE_DEAD_LETTERS)
+    _ensure_queue(clients.sqs, NAMES[ARCHIVE_DEAD_LETTERS], archive_dead)
+    archive_queue = definitions.properties(ARCHIVE_QUEUE)
+    archive_queue_url = _ensure_queue(clients.sqs, NAMES[ARCHIVE_QUEUE], archive_queue)
     return Resources(
         table=NAMES[TABLE],
         bucket=NAMES[BUCKET],
         queue_url=queue_url,
         queue_arn=ARNS[QUEUE],
         dead_letter_url=dead_letter_url,
+        archive_queue_url=archive_queue_url,
+        archive_queue_arn=ARNS[ARCHIVE_QUEUE],
     )
 
 

@@ -33,6 +33,7 @@ class Settings:
     shutdown_seconds: float = 10.0
     api_environments: int = 6
     compactor_environments: int = 3
+    archivist_environments: int = 2
 
     @property
     def key_file(self) -> Path:

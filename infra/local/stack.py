@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from infra.local.definitions import Definitions
 from infra.local.environments import Environments
-from infra.local.functions import API, COMPACTOR, SWEEPER, load_functions
+from infra.local.functions import API, ARCHIVIST, COMPACTOR, SWEEPER, load_functions
 from infra.local.http_server import HttpServer
 from infra.local.keys import ensure_key_file
 from infra.local.ministack import MiniStack
@@ -48,7 +48,7 @@ class LocalStack:
         self._on_death = on_death
         self._http: HttpServer | None = None
         self._ministack: MiniStack | None = None
-        self._poller: QueuePoller | None = None
+        self._pollers: list[QueuePoller] = []
         self._schedule: Schedule | None = None
         self._environments: list[Environments] = []
         self._stopping = False
@@ -78,17 +78,34 @@ class LocalStack:
         api = Environments(functions[API], settings.api_environments, logs)
         compactor = Environments(functions[COMPACTOR], settings.compactor_environments, logs)
         sweeper = Environments(functions[SWEEPER], 1, logs)
-        self._environments = [api, compactor, sweeper]
+        archivist = Environments(functions[ARCHIVIST], settings.archivist_environments, logs)
+        self._environments = [api, compactor, sweeper, archivist]
         self._go_on()
         _warm_together(self._environments)
         self._go_on()
         self._http.serve(api)
         _wait_for_health(self._http.port)
         self._go_on()
-        self._poller = QueuePoller(
-            clients.sqs, resources, compactor, logs, settings.compactor_environments
-        )
-        self._poller.start()
+        self._pollers = [
+            QueuePoller(
+                clients.sqs,
+                resources.queue_url,
+                resources.queue_arn,
+                compactor,
+                logs,
+                settings.compactor_environments,
+            ),
+            QueuePoller(
+                clients.sqs,
+                resources.archive_queue_url,
+                resources.archive_queue_arn,
+                archivist,
+                logs,
+                settings.archivist_environments,
+            ),
+        ]
+        for poller in self._pollers:
+            poller.start()
         self._schedule = Schedule(sweeper, settings.sweep_seconds, logs)
         self._schedule.start()
 
@@ -101,14 +118,14 @@ class LocalStack:
         self._stopping = True
         seconds = self._settings.shutdown_seconds if patience is None else patience
         deadline = time.monotonic() + seconds
-        if self._poller is not None:
-            self._poller.request_stop()
+        for poller in self._pollers:
+            poller.request_stop()
         if self._schedule is not None:
             self._schedule.request_stop()
         finished = True
         if self._http is not None:
             finished &= self._http.stop(seconds)
-        for worker in (self._poller, self._schedule):
+        for worker in (*self._pollers, self._schedule):
             if worker is not None:
                 finished &= worker.join(max(0.0, deadline - time.monotonic()))
         if not finished:

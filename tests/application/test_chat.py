@@ -147,7 +147,7 @@ def test_a_model_that_fails_commits_nothing(
     with pytest.raises(ModelFailedError):
         ask(service, FakeChat(message or {}, error), "How are you?")
     assert service.memory().session.committed_through == 1
-    assert len(service.raw_archive._records[KEY]) == 1
+    assert len(service.raw_archive.list_records(KEY, 1, 9)) == 1
 
 
 def test_a_refusal_is_an_answer() -> None:

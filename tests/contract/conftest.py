@@ -15,16 +15,20 @@ from support.aws import Services, aws_environment, make_services
 from support.fifo_queue import ManualClock
 from support.ministack import running_ministack
 from support.sessions import START, Writer
+from turnfold.adapters.dynamo_erasures import DynamoErasures
 from turnfold.adapters.dynamo_memory import DynamoMemoryStore
 from turnfold.adapters.in_memory_archive import InMemoryArchive
+from turnfold.adapters.in_memory_bucket import InMemoryBucket
+from turnfold.adapters.in_memory_erasures import InMemoryErasures
 from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.adapters.s3_archive import S3Archive
+from turnfold.adapters.s3_objects import S3SessionObjects
 from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from turnfold.application.ports import Archive, MemoryStore
+    from turnfold.application.ports import Archive, Erasures, MemoryStore, SessionObjects
 
 MOTO = "moto"
 MINISTACK = pytest.param("ministack", marks=pytest.mark.ministack)
@@ -96,6 +100,8 @@ class Stores:
     clock: ManualClock
     tenant: str
     services: Services | None
+    erasures: Erasures
+    objects: SessionObjects
 
     def key(self, session_id: str = "s1") -> SessionKey:
         """A session's key."""
@@ -112,7 +118,11 @@ def stores(services_of_backend: Services | None) -> Stores:
     services, clock = services_of_backend, ManualClock(START)
     tenant = f"tenant-{next(_tenants)}"
     if services is None:
-        return Stores(InMemoryStore(clock), InMemoryArchive(), clock, tenant, None)
+        memory, bucket = InMemoryStore(clock), InMemoryBucket()
+        erasures = InMemoryErasures(memory, clock)
+        return Stores(memory, InMemoryArchive(bucket), clock, tenant, None, erasures, bucket)
     archive = S3Archive(services.s3, services.bucket)
     store = DynamoMemoryStore(services.dynamodb, services.table, archive, clock)
-    return Stores(store, archive, clock, tenant, services)
+    objects = S3SessionObjects(services.s3, services.bucket)
+    in_table = DynamoErasures(services.dynamodb, services.table, clock)
+    return Stores(store, archive, clock, tenant, services, in_table, objects)

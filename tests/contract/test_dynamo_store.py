@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contract.conftest import MINISTACK, MOTO, Stores
-from support.sessions import START, a_pin, a_record, a_turn, big_text
+from support.sessions import A_USAGE, START, a_pin, a_record, a_turn, big_text
 from turnfold.adapters.dynamo_memory import BATCH_ATTEMPTS, LOAD_ATTEMPTS, DynamoMemoryStore
 from turnfold.adapters.sqs_doorbell import SqsDoorbell
 from turnfold.application.ports import Change, ModelAnswer
@@ -136,7 +136,9 @@ def test_other_reads_are_one_call(stores: Stores, services: Services) -> None:
         stores.store.due_sessions(0, START, 10)
         stores.store.get_model_answer(writer.key, "step")
         answer = ModelAnswer("t", "stop", "m")
-        stores.store.put_model_answer(writer.key, "step", answer, START + timedelta(days=1))
+        stores.store.put_model_answer(
+            writer.key, "step", answer, START + timedelta(days=1), "e1", A_USAGE
+        )
     assert calls == {
         "GetItem": 2,
         "BatchGetItem": 2,
@@ -188,7 +190,9 @@ def test_working_memory_is_all_that_a_load_reads(stores: Stores, services: Servi
     change = Change(key=writer.key, epoch="e1", pins=former, idempotency=a_record())
     stores.store.write(change)
     answer = ModelAnswer("t", "stop", "m")
-    stores.store.put_model_answer(writer.key, "step", answer, START + timedelta(days=1))
+    stores.store.put_model_answer(
+        writer.key, "step", answer, START + timedelta(days=1), "e1", A_USAGE
+    )
     scanned: Counter[str] = Counter()
 
     def note(parsed: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from contract.conftest import MINISTACK, MOTO, Stores
 from support.sessions import (
+    A_USAGE,
     START,
     a_pin,
     a_record,
@@ -110,6 +111,12 @@ def test_every_field_of_a_session_comes_back(stores: Stores) -> None:
         last_sha256="cd",
         due_at=START + timedelta(seconds=1),
         sweeps=2,
+        archived_through=9,
+        snapshot="snapshot",
+        restored_at=START,
+        legal_hold=True,
+        erasure_id="e",
+        erasing_since=START,
     )
     default = a_session(stores.key())
     same = [
@@ -326,7 +333,7 @@ def test_an_erasing_session_refuses_writes(stores: Stores) -> None:
     assert failed_parts(stores, Change(key=key, epoch="e1", turn=a_turn(2)[0])) == {"session"}
     assert failed_parts(stores, Change(key=key, creates=a_session(key))) == {"session"}
     answer = ModelAnswer("text", "stop", "m")
-    stores.store.put_model_answer(key, "step", answer, START + timedelta(days=1))
+    stores.store.put_model_answer(key, "step", answer, START + timedelta(days=1), "e1", A_USAGE)
     assert stores.store.get_model_answer(key, "step") is None
     assert live_session(stores, key) == before
     assert stores.store.load(key) is not None
@@ -530,10 +537,14 @@ def test_an_amended_record_replaces_the_first(stores: Stores) -> None:
 def test_a_paid_answer_is_kept_until_it_expires(stores: Stores) -> None:
     session = stores.writer().create()
     answer = ModelAnswer("漢字\u2028", "stop", "m-1", None, 10, 20)
-    stores.store.put_model_answer(session.key, "s#1", answer, START + timedelta(hours=1))
+    stores.store.put_model_answer(
+        session.key, "s#1", answer, START + timedelta(hours=1), "e1", A_USAGE
+    )
     assert stores.store.get_model_answer(session.key, "s#1") == answer
     empty = ModelAnswer(None, "content_filter", "m-1", "no")
-    stores.store.put_model_answer(session.key, "s#1", empty, START + timedelta(hours=1))
+    stores.store.put_model_answer(
+        session.key, "s#1", empty, START + timedelta(hours=1), "e1", A_USAGE
+    )
     assert stores.store.get_model_answer(session.key, "s#1") == empty
     stores.clock.advance(3600)
     assert stores.store.get_model_answer(session.key, "s#1") is None
@@ -541,7 +552,9 @@ def test_a_paid_answer_is_kept_until_it_expires(stores: Stores) -> None:
 
 def test_a_missing_session_keeps_no_paid_answer(stores: Stores) -> None:
     answer = ModelAnswer("text", "stop", "m")
-    stores.store.put_model_answer(stores.key(), "step", answer, START + timedelta(days=1))
+    stores.store.put_model_answer(
+        stores.key(), "step", answer, START + timedelta(days=1), "e1", A_USAGE
+    )
     stores.writer().create()
     assert stores.store.get_model_answer(stores.key(), "step") is None
 
@@ -771,3 +784,48 @@ def test_no_read_shows_a_mixture_while_a_writer_folds(stores: Stores) -> None:
             reader.result()
     assert problems == []
     assert reads[0] > 0
+
+
+# What a session has cost ---------------------------------------------------------------------------
+
+
+def test_usage_adds_up_by_step_and_model(stores: Stores) -> None:
+    session = stores.writer().create()
+    answer, at = ModelAnswer("text", "stop", "m"), START + timedelta(hours=1)
+    for step in ("s1", "s2"):
+        stores.store.put_model_answer(session.key, step, answer, at, session.epoch, A_USAGE)
+    stores.store.add_usage(session.key, session.epoch, replace(A_USAGE, model="other#model"))
+    costs = replace(A_USAGE, step="chat", calls=1, prompt_tokens=7)
+    stores.store.write(Change(key=session.key, epoch=session.epoch, usage=costs, visible=False))
+    found = {(one.step, one.model): one for one in stores.store.read_usage(session.key)}
+    assert found == {
+        ("round_summary", "model-1"): replace(
+            A_USAGE, calls=2, prompt_tokens=200, completion_tokens=20
+        ),
+        ("round_summary", "other#model"): replace(A_USAGE, model="other#model"),
+        ("chat", "model-1"): costs,
+    }
+    assert list(stores.store.read_usage(stores.key("other"))) == []
+
+
+def test_an_earlier_life_of_a_session_keeps_no_answer_and_costs_nothing(stores: Stores) -> None:
+    session = stores.writer().create()
+    answer, at = ModelAnswer("text", "stop", "m"), START + timedelta(hours=1)
+    stores.store.put_model_answer(session.key, "step", answer, at, "earlier", A_USAGE)
+    stores.store.add_usage(session.key, "earlier", A_USAGE)
+    assert stores.store.get_model_answer(session.key, "step") is None
+    assert list(stores.store.read_usage(session.key)) == []
+
+
+def test_a_session_can_be_postponed_whatever_its_status(stores: Stores) -> None:
+    session = stores.writer().create(due_at=START)
+    later = START + timedelta(hours=1)
+    stores.store.postpone(session, later)
+    assert live_session(stores, session.key).due_at == later
+    with pytest.raises(GuardFailedError):
+        stores.store.postpone(session, later)
+    with pytest.raises(GuardFailedError):
+        stores.store.postpone(replace(session, epoch="earlier", due_at=later), later)
+    shard = shard_of(session.key)
+    assert session.key in stores.store.due_sessions(shard, later, 1000)
+    assert session.key not in stores.store.due_sessions(shard, START, 1000)

@@ -37,6 +37,7 @@ class Services:
     table: str
     bucket: str
     queue_url: str
+    archive_queue_url: str = ""
 
     @contextlib.contextmanager
     def counted_calls(self) -> Iterator[Counter[str]]:
@@ -87,6 +88,8 @@ def make_services(endpoint: str | None) -> Services:
         },
     )
     s3.create_bucket(Bucket="transcripts")
+    versioning: Any = definition.properties("TranscriptBucket")["VersioningConfiguration"]
+    s3.put_bucket_versioning(Bucket="transcripts", VersioningConfiguration=versioning)
     queue = definition.properties("CompactionQueue")
     attributes: Any = {
         name: str(queue[name]).lower() if isinstance(queue[name], bool) else str(queue[name])
@@ -98,4 +101,5 @@ def make_services(endpoint: str | None) -> Services:
         )
     }
     url = sqs.create_queue(QueueName="doorbells.fifo", Attributes=attributes)["QueueUrl"]
-    return Services(dynamodb, s3, sqs, "memory", "transcripts", url)
+    archive_url = sqs.create_queue(QueueName="archive.fifo", Attributes=attributes)["QueueUrl"]
+    return Services(dynamodb, s3, sqs, "memory", "transcripts", url, archive_url)

@@ -95,7 +95,7 @@ def check_i4_archive(
 ) -> list[dict[str, Any]]:
     """One record that counts for each turn, byte-equal for good; the chain closes. The records."""
     session = memory.session
-    stored = service.raw_archive._records.get(session.key, {})
+    stored = service.raw_archive.records_of(session.key)
     for name, raw in ledger.records.items():
         assert stored.get(name) == raw, "I4: a record changed or vanished"
     ledger.records = dict(stored)

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from support.fifo_queue import InMemoryFifoQueue, ManualClock, ReceivedMessage
 from turnfold.adapters.extractive import ExtractiveSummariser
 from turnfold.adapters.in_memory_archive import InMemoryArchive
+from turnfold.adapters.in_memory_archive_bell import InMemoryArchiveBell
 from turnfold.adapters.in_memory_doorbell import InMemoryDoorbell
+from turnfold.adapters.in_memory_erasures import InMemoryErasures
+from turnfold.adapters.in_memory_index import InMemoryRecallIndex
 from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.adapters.rule_judge import RuleJudge
 from turnfold.adapters.sqs_doorbell import DoorbellMessage, parse_doorbell
@@ -20,14 +23,19 @@ from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import CommitTurn, TurnToCommit
 from turnfold.application.compact_session import CompactSession, Ring
 from turnfold.application.drain_batch import DrainBatch, Knock
+from turnfold.application.index_session import IndexSession
 from turnfold.application.judge_now import JudgeNow
 from turnfold.application.judge_pins import PinJudge
 from turnfold.application.pins_by_hand import Pins
-from turnfold.application.ports import ModelAnswer, ModelRequest
+from turnfold.application.ports import Embedder, ModelAnswer, ModelRequest, TokenCounter
 from turnfold.application.prompts import PromptLibrary
 from turnfold.application.read_context import ReadContext
+from turnfold.application.read_index import ReadIndex
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.read_turns import ReadTurns
+from turnfold.application.recall import Recall
+from turnfold.application.search_session import SearchSession
+from turnfold.application.search_tenant import SearchTenant
 from turnfold.application.sessions import Sessions
 from turnfold.application.summary_writer import PaidAnswers, SummaryWriter
 from turnfold.application.sweep import Sweep
@@ -123,6 +131,8 @@ class Service:
         self,
         *,
         model: ScriptedModel | None = None,
+        embedder: Embedder | None = None,
+        counter: TokenCounter | None = None,
         wrap: Callable[[str, Any], Any] = lambda _name, port: port,
         **settings: Any,
     ) -> None:
@@ -146,7 +156,7 @@ class Service:
         self.doorbell = wrap("doorbell", self.raw_doorbell)
         self._ids = itertools.count(1)
         self._keys = itertools.count(1)
-        self.counter = WordCounter()
+        self.counter: TokenCounter = counter or WordCounter()
         self.transcript = Transcript(self.archive)
         prompts = PromptLibrary()
         asked = wrap("model", model) if model else None
@@ -157,24 +167,49 @@ class Service:
         )
         self.sessions = Sessions(self.store, self.doorbell, self.clock, self.new_id, self.defaults)
         self.pins = Pins(self.store, self.counter, self.clock, self.new_id)
-        self.context = ReadContext(self.store, self.counter)
+        self.raw_index = InMemoryRecallIndex(self.raw_archive.bucket)
+        self.index = wrap("index", self.raw_index)
+        self.index_session = IndexSession(self.store, self.transcript, self.index, embedder)
+        self.recall = Recall(ReadIndex(self.transcript, self.index), embedder)
+        self.search = SearchSession(self.store, self.recall)
+        self.search_tenant = SearchTenant(self.store, self.recall)
+        self.context = ReadContext(self.store, self.counter, recall=self.recall)
         self.turns = ReadTurns(self.store, self.transcript)
         self.judge_now = JudgeNow(self.store, self.judge, self.counter, self.clock)
         self.compact = CompactSession(
             store=self.store,
             transcript=self.transcript,
             doorbell=self.doorbell,
-            writer=SummaryWriter(answers, prompts, ExtractiveSummariser(count_words)),
+            writer=SummaryWriter(answers, prompts, ExtractiveSummariser(self.counter.count)),
             judge=self.judge,
             counter=self.counter,
             clock=self.clock,
             new_id=self.new_id,
         )
         self.drain_batch = DrainBatch(self.compact)
-        self.sweep = Sweep(self.store, self.doorbell, self.clock, self.new_id)
+        self.raw_erasures = InMemoryErasures(self.raw_store, self.clock)
+        self.erasures = wrap("erasures", self.raw_erasures)
+        self.archive_queue = InMemoryFifoQueue(
+            self.clock,
+            visibility_seconds=720,
+            max_receive_count=5,
+            dead_letters=InMemoryFifoQueue(self.clock),
+        )
+        self.archive_bell = wrap("archive_bell", InMemoryArchiveBell(self._ring_archivist))
+        self.sweep = Sweep(
+            self.store,
+            self.doorbell,
+            self.clock,
+            self.new_id,
+            self.erasures,
+            self.archive_bell,
+        )
 
     def _send(self, message: DoorbellMessage) -> None:
         self.queue.send(message.group, message.deduplication_id, message.body)
+
+    def _ring_archivist(self, message: DoorbellMessage) -> None:
+        self.archive_queue.send(message.group, message.deduplication_id, message.body)
 
     def new_id(self) -> str:
         """Ids that sort by the order in which they were made."""

@@ -17,6 +17,7 @@ from turnfold.domain.pins import Pin, PinStatus, Trust
 from turnfold.domain.sessions import Profile, Session, SessionKey, SummaryRef
 from turnfold.domain.summaries import Summary
 from turnfold.domain.transcript import make_record
+from turnfold.domain.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from turnfold.domain.turns import Turn
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+A_USAGE = Usage("round_summary", "model-1", prompt_tokens=100, completion_tokens=10)
 
 
 def a_session(key: SessionKey, **fields: object) -> Session:

@@ -9,6 +9,7 @@ ROLES = {
     "AuthorizerFunction": "AuthorizerRole",
     "CompactorFunction": "CompactorRole",
     "SweeperFunction": "SweeperRole",
+    "ArchivistFunction": "ArchivistRole",
 }
 
 
@@ -75,7 +76,7 @@ def test_roles_are_for_lambda_alone(resources: dict[str, Any], role: str) -> Non
     assert [one["Principal"] for one in trust] == [{"Service": "lambda.amazonaws.com"}]
 
 
-@pytest.mark.parametrize("role", ["ApiRole", "CompactorRole"])
+@pytest.mark.parametrize("role", ["ApiRole", "CompactorRole", "ArchivistRole"])
 def test_listing_the_bucket_is_limited_to_transcripts(resources: dict[str, Any], role: str) -> None:
     listing = [
         one for one in statements(resources, role) if "s3:ListBucket" in as_list(one["Action"])
@@ -92,11 +93,27 @@ def test_only_the_api_writes_transcripts(resources: dict[str, Any]) -> None:
             assert statement["Resource"] == {"Fn::Sub": "${TranscriptBucket.Arn}/v1/*/index/*"}
 
 
-def test_none_of_these_deletes_a_transcript(resources: dict[str, Any]) -> None:
-    for role in ROLES.values():
+def test_only_the_archivist_deletes_from_a_transcript(resources: dict[str, Any]) -> None:
+    assert {"DeleteObject", "DeleteObjectVersion"} <= actions(resources, "ArchivistRole", "s3")
+    for role in set(ROLES.values()) - {"ArchivistRole"}:
         for statement in statements(resources, role):
             if any(action.startswith("s3:Delete") for action in as_list(statement["Action"])):
                 assert statement["Resource"] == {"Fn::Sub": "${TranscriptBucket.Arn}/v1/*/index/*"}
+
+
+def test_retention_is_passed_over_only_where_there_is_one(resources: dict[str, Any]) -> None:
+    policy = resources["ArchivistRole"]["Properties"]["Policies"][0]["PolicyDocument"]
+    conditional = [one["Fn::If"] for one in policy["Statement"] if "Fn::If" in one]
+    (found,) = (one for one in conditional if "s3:BypassGovernanceRetention" in one[1]["Action"])
+    assert found[0] == "HasObjectLock"
+
+
+def test_the_archivist_has_its_queue_to_itself(resources: dict[str, Any]) -> None:
+    for role in ROLES.values():
+        for statement in statements(resources, role):
+            if any(one.startswith("sqs:Receive") for one in as_list(statement["Action"])):
+                queue = "ArchiveQueue" if role == "ArchivistRole" else "CompactionQueue"
+                assert statement["Resource"] == {"Fn::GetAtt": [queue, "Arn"]}
 
 
 def test_only_the_compactor_takes_doorbells(resources: dict[str, Any]) -> None:

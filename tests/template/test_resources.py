@@ -4,16 +4,27 @@ from typing import Any
 
 import pytest
 
-FUNCTIONS = ("ApiFunction", "AuthorizerFunction", "CompactorFunction", "SweeperFunction")
+FUNCTIONS = (
+    "ApiFunction",
+    "AuthorizerFunction",
+    "CompactorFunction",
+    "SweeperFunction",
+    "ArchivistFunction",
+)
 
 
 def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
     return {name: one["Properties"] for name, one in resources.items() if one["Type"] == kind}
 
 
-def test_both_queues_are_fifo_in_high_throughput_mode(resources: dict[str, Any]) -> None:
+def test_all_queues_are_fifo_in_high_throughput_mode(resources: dict[str, Any]) -> None:
     queues = of_type(resources, "AWS::SQS::Queue")
-    assert set(queues) == {"CompactionQueue", "CompactionDeadLetterQueue"}
+    assert set(queues) == {
+        "CompactionQueue",
+        "CompactionDeadLetterQueue",
+        "ArchiveQueue",
+        "ArchiveDeadLetterQueue",
+    }
     for queue in queues.values():
         assert queue["FifoQueue"] is True
         assert queue["QueueName"]["Fn::Sub"].endswith(".fifo")
@@ -107,10 +118,56 @@ def test_bucket_is_private_versioned_and_encrypted(resources: dict[str, Any]) ->
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
 
 
-def test_no_rule_deletes_a_transcript(resources: dict[str, Any]) -> None:
+def lifecycle(resources: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The rules of the bucket by id, those under a condition included."""
     rules = resources["TranscriptBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
-    for rule in rules:
-        assert set(rule) == {"Id", "Status", "AbortIncompleteMultipartUpload"}
+    plain = [rule["Fn::If"][1] if "Fn::If" in rule else rule for rule in rules]
+    return {rule["Id"]: rule for rule in plain}
+
+
+def test_no_rule_deletes_a_transcript(resources: dict[str, Any]) -> None:
+    """What is current goes by no rule but exports; old versions of it go after a while."""
+    for name, rule in lifecycle(resources).items():
+        assert rule["Status"] == "Enabled"
+        if "ExpirationInDays" in rule:
+            assert rule["TagFilters"] == [{"Key": "turnfold", "Value": "export"}], name
+        assert "ExpirationDate" not in rule
+    days = lifecycle(resources)["replaced-versions"]["NoncurrentVersionExpiration"]
+    assert days == {"NoncurrentDays": {"Ref": "NoncurrentDays"}}
+
+
+def test_cold_segments_and_object_lock_are_parameters(
+    resources: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    for name in ("ColdAfterDays", "ObjectLockDays"):
+        assert parameters[name]["Default"] == 0, "off unless asked for"
+    bucket = resources["TranscriptBucket"]["Properties"]
+    rules = bucket["LifecycleConfiguration"]["Rules"]
+    cold = next(rule["Fn::If"] for rule in rules if "Fn::If" in rule)
+    assert cold[0] == "HasColdSegments"
+    assert cold[1]["TagFilters"] == [{"Key": "turnfold", "Value": "segment"}]
+    condition, lock, _ = bucket["ObjectLockConfiguration"]["Fn::If"]
+    assert condition == bucket["ObjectLockEnabled"]["Fn::If"][0] == "HasObjectLock"
+    assert lock["Rule"]["DefaultRetention"]["Mode"] == "GOVERNANCE"
+
+
+def test_the_archivist_is_rung_by_a_queue_of_its_own(resources: dict[str, Any]) -> None:
+    function = resources["ArchivistFunction"]["Properties"]
+    queue = resources["ArchiveQueue"]["Properties"]
+    assert queue["VisibilityTimeout"] >= 6 * function["Timeout"]
+    assert queue["RedrivePolicy"]["deadLetterTargetArn"] == {
+        "Fn::GetAtt": ["ArchiveDeadLetterQueue", "Arn"]
+    }
+    event = function["Events"]["Bells"]["Properties"]
+    assert event["Queue"] == {"Fn::GetAtt": ["ArchiveQueue", "Arn"]}
+    assert event["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_an_erasure_waits_for_every_request_that_may_be_at_work(
+    resources: dict[str, Any], parameters: dict[str, Any]
+) -> None:
+    timeout = resources["ApiFunction"]["Properties"]["Timeout"]
+    assert parameters["ErasureSettleSeconds"]["MinValue"] > timeout
 
 
 def test_bucket_is_spoken_to_by_tls_only(resources: dict[str, Any]) -> None:

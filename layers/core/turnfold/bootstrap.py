@@ -221,7 +221,9 @@ class Turnfold:
         def kit(memory: "WorkingMemory", measure: "Measure") -> PolicyKit:
             return PolicyKit(
                 estimator=ExactEstimator(measure.count),
-                condenser=WriterCondenser(writer, memory.session.key, measure.count),
+                condenser=WriterCondenser(
+                    writer.of(memory.session), memory.session.key, measure.count
+                ),
                 memory_role=memory.session.settings.memory_role,
                 defaults=SERVICE_DEFAULTS,
             )

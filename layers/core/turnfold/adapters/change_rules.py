@@ -33,6 +33,7 @@ def count_operations(change: Change) -> int:
         + (change.turn is not None)
         + (change.idempotency is not None)
         + (change.amends is not None)
+        + (change.usage is not None)
         + len(change.summaries)
         + len(change.removes_turns)
         + len(change.removes_summaries)

@@ -21,6 +21,7 @@ from turnfold.adapters.dynamo_items import (
     summary_item,
     text,
     turn_item,
+    usage_update,
 )
 from turnfold.adapters.dynamo_keys import (
     DRAFT,
@@ -35,6 +36,7 @@ from turnfold.application.ports import Change
 from turnfold.domain.open_turn import OpenTurnRef
 from turnfold.domain.pins import PinStatus
 from turnfold.domain.sessions import Profile, SessionKey, SessionStatus
+from turnfold.domain.usage import Usage
 
 ABSENT = "attribute_not_exists(PK)"
 
@@ -66,7 +68,12 @@ def operations_of(change: Change, table: str, now: datetime) -> list[Operation]:
     }
     meta = [] if change.creates else [_on_session(change, table)]
     closing = [] if change.closes is None else closing_operations(change.key, change.closes, table)
-    return [*meta, *(removals | puts).values(), *closing]
+    costs = [] if change.usage is None else [_cost(change.key, change.usage, table)]
+    return [*meta, *(removals | puts).values(), *closing, *costs]
+
+
+def _cost(key: SessionKey, usage: Usage, table: str) -> Operation:
+    return Operation("Update", "items", usage_update(key, usage, table))
 
 
 def closing_operations(key: SessionKey, ref: OpenTurnRef, table: str) -> list[Operation]:
@@ -90,14 +97,17 @@ def closing_operations(key: SessionKey, ref: OpenTurnRef, table: str) -> list[Op
     ]
 
 
-def live_check(key: SessionKey, table: str) -> dict[str, Any]:
-    """A condition of a transaction that the session is there and live."""
+def live_check(key: SessionKey, epoch: str, table: str) -> dict[str, Any]:
+    """A condition of a transaction that the session is live and has that epoch."""
     return {
         "TableName": table,
         "Key": item_key(key, META),
-        "ConditionExpression": "#status = :live",
+        "ConditionExpression": "#status = :live AND epoch = :epoch",
         "ExpressionAttributeNames": {"#status": "status"},
-        "ExpressionAttributeValues": {":live": text(SessionStatus.LIVE)},
+        "ExpressionAttributeValues": {
+            ":live": text(SessionStatus.LIVE),
+            ":epoch": text(epoch),
+        },
     }
 
 

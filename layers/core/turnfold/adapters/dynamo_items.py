@@ -30,6 +30,7 @@ from turnfold.adapters.dynamo_keys import (
     summary_sort_key,
     tenant_key,
     turn_sort_key,
+    usage_sort_key,
     user_key,
 )
 from turnfold.application.ports import IdempotencyRecord, ModelAnswer
@@ -47,6 +48,7 @@ from turnfold.domain.settings import Settings
 from turnfold.domain.summaries import Summary
 from turnfold.domain.transcript import format_time, parse_time
 from turnfold.domain.turns import Turn
+from turnfold.domain.usage import Usage
 
 type Attribute = dict[str, Any]
 """A value as DynamoDB's protocol has it: `{"S": "text"}`."""
@@ -186,6 +188,7 @@ def _read_status(attribute: Mapping[str, Any]) -> SessionStatus:
 _TEXT = _Codec(text, read_text)
 _NUMBER = _Codec(number, read_number)
 _MOMENT = _Codec(moment, read_moment)
+_FLAG = _Codec(flag, read_flag)
 
 SESSION_CODECS: Mapping[str, _Codec] = {
     "epoch": _TEXT,
@@ -198,7 +201,7 @@ SESSION_CODECS: Mapping[str, _Codec] = {
     "judged_through": _NUMBER,
     "compacted_through": _NUMBER,
     "manifest": _Codec(_write_manifest, _read_manifest),
-    "degraded": _Codec(flag, read_flag),
+    "degraded": _FLAG,
     "rejudge": _Codec(_write_range, _read_range),
     "pins_settled_rev": _NUMBER,
     "revision": _NUMBER,
@@ -210,6 +213,12 @@ SESSION_CODECS: Mapping[str, _Codec] = {
     "last_sha256": _TEXT,
     "due_at": _MOMENT,
     "sweeps": _NUMBER,
+    "archived_through": _NUMBER,
+    "snapshot": _TEXT,
+    "restored_at": _MOMENT,
+    "legal_hold": _FLAG,
+    "erasure_id": _TEXT,
+    "erasing_since": _MOMENT,
 }
 """Every field of a `Session` but its key, each as an attribute of the same name. None is written by
 leaving the attribute out."""
@@ -424,6 +433,36 @@ def answer_item(key: SessionKey, step_id: str, answer: ModelAnswer, expires_at: 
 def read_answer(item: Mapping[str, Any]) -> tuple[ModelAnswer, datetime]:
     """A model answer and when it expires."""
     return ModelAnswer(**read_document(item["answer"])), read_moment(item["expires_at"])
+
+
+def usage_update(key: SessionKey, usage: Usage, table: str) -> dict[str, Any]:
+    """An update that adds to what a step by a model has cost."""
+    return {
+        "TableName": table,
+        "Key": item_key(key, usage_sort_key(usage.step, usage.model)),
+        "UpdateExpression": (
+            "SET step = :step, model = :model"
+            " ADD calls :calls, prompt_tokens :prompt, completion_tokens :completion"
+        ),
+        "ExpressionAttributeValues": {
+            ":step": text(usage.step),
+            ":model": text(usage.model),
+            ":calls": number(usage.calls),
+            ":prompt": number(usage.prompt_tokens),
+            ":completion": number(usage.completion_tokens),
+        },
+    }
+
+
+def read_usage(item: Mapping[str, Any]) -> Usage:
+    """What the updates of `usage_update` have made."""
+    return Usage(
+        step=read_text(item["step"]),
+        model=read_text(item["model"]),
+        calls=read_number(item["calls"]),
+        prompt_tokens=read_number(item["prompt_tokens"]),
+        completion_tokens=read_number(item["completion_tokens"]),
+    )
 
 
 def _expiry(expires_at: datetime) -> Item:

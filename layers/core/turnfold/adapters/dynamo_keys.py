@@ -7,7 +7,8 @@ learn a session's key from an index entry.
 Sort keys order the items of one session so that one range, `WORKING_MEMORY`, holds its working
 memory and nothing else:
 
-    DRAFT...  FORMER_PIN#<id>  IDEM#<hash>  LLM#<step>  |  META  PIN#<id>  PROFILE  SUM#...  TURN#...
+    DRAFT...  FORMER_PIN#<id>  IDEM#<hash>  LLM#<step>  |  META  PIN#<id>  PROFILE  SUM#...  TURN#
+    |  USAGE#<step>#<model>
 """
 
 import hashlib
@@ -27,6 +28,7 @@ FORMER_PIN = "FORMER_PIN#"
 PIN = "PIN#"
 SUMMARY = "SUM#"
 TURN = "TURN#"
+USAGE = "USAGE#"
 WORKING_MEMORY = (META, f"{TURN}~")
 """First and last sort key of working memory, both inclusive; `~` sorts after all digits."""
 
@@ -92,6 +94,11 @@ def former_pin_sort_key(pin_id: str) -> str:
 def summary_sort_key(ref: SummaryRef) -> str:
     """Where a summary is; summaries sort by coverage."""
     return f"{SUMMARY}{ref.from_turn:012d}-{ref.to_turn:012d}#{ref.level}"
+
+
+def usage_sort_key(step: str, model: str) -> str:
+    """Where the cost of one step by one model is: behind working memory."""
+    return f"{USAGE}{escape(step)}#{escape(model)}"
 
 
 def turn_sort_key(number: int) -> str:

@@ -27,11 +27,14 @@ from turnfold.adapters.dynamo_items import (
     read_pin,
     read_session,
     read_turn,
+    read_usage,
     text,
+    usage_update,
 )
 from turnfold.adapters.dynamo_keys import (
     FORMER_PIN,
     META,
+    USAGE,
     WORKING_MEMORY,
     answer_sort_key,
     due_shard,
@@ -42,6 +45,7 @@ from turnfold.adapters.dynamo_keys import (
     position_of,
     read_position,
     session_of,
+    shard_of,
     tenant_key,
     turn_sort_key,
     user_key,
@@ -57,9 +61,11 @@ from turnfold.application.ports import (
 from turnfold.domain.errors import GuardFailedError, StoreUnavailableError, ThrottledError
 from turnfold.domain.memory import WorkingMemory, assemble_memory, raw_numbers
 from turnfold.domain.pins import Pin, PinStatus
-from turnfold.domain.sessions import Session, SessionKey, SessionStatus
+from turnfold.domain.segments import holder, unpack_segment
+from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
 from turnfold.domain.transcript import read_record
 from turnfold.domain.turns import Turn
+from turnfold.domain.usage import Usage
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -127,6 +133,8 @@ class DynamoMemoryStore:
             session = found.session
             if session is None:
                 return None
+            if session.status is not SessionStatus.LIVE:
+                return WorkingMemory(session, Profile(), (), (), ())
             # A profile of another revision belongs to another moment.
             if found.profile_rev == session.profile_rev:
                 turns = [*found.turns, *self._archived_turns(key, session, found)]
@@ -231,12 +239,31 @@ class DynamoMemoryStore:
                 )
             keys = [session_of(entry["PK"]["S"]) for entry in answer["Items"]]
             sessions = self._sessions(keys)
-            found += [one for one in sessions if one.status is SessionStatus.LIVE]
+            found += [one for one in sessions if one.status is not SessionStatus.ERASING]
             if "LastEvaluatedKey" not in answer:
                 return Page(tuple(found))
             if len(found) >= limit:
                 return Page(tuple(found), position_of(found[-1]))
             start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+    def postpone(self, session: Session, due_at: datetime) -> None:
+        """See `MemoryStore`; one UpdateItem."""
+        values = {":epoch": text(session.epoch), ":due": moment(due_at)}
+        condition = "epoch = :epoch AND "
+        if session.due_at is None:
+            condition += "attribute_not_exists(due_at)"
+        else:
+            condition += "due_at = :was"
+            values[":was"] = moment(session.due_at)
+        request: Any = {
+            "TableName": self._table,
+            "Key": item_key(session.key, META),
+            "ConditionExpression": condition,
+            "UpdateExpression": "SET due_at = :due, due_shard = :shard",
+            "ExpressionAttributeValues": values
+            | {":shard": text(due_shard(shard_of(session.key)))},
+        }
+        guarded_write(lambda _token: self._client.update_item(**request), ["session"], self._sleep)
 
     def due_sessions(self, shard: int, now: datetime, limit: int) -> tuple[SessionKey, ...]:
         """See `MemoryStore`; one Query. The index is moments behind: look before acting."""
@@ -259,14 +286,44 @@ class DynamoMemoryStore:
         return answer if expires_at > self._clock() else None
 
     def put_model_answer(
-        self, key: SessionKey, step_id: str, answer: ModelAnswer, expires_at: datetime
+        self,
+        key: SessionKey,
+        step_id: str,
+        answer: ModelAnswer,
+        expires_at: datetime,
+        epoch: str,
+        usage: Usage,
     ) -> None:
         """See `MemoryStore`; one TransactWriteItems, since it depends on the session."""
         item = answer_item(key, step_id, answer, expires_at)
-        check = {"ConditionCheck": live_check(key, self._table)}
         put = {"Put": {"TableName": self._table, "Item": item}}
+        self._add_if_live(key, epoch, [put, self._cost(key, usage)])
+
+    def add_usage(self, key: SessionKey, epoch: str, usage: Usage) -> None:
+        """See `MemoryStore`; one TransactWriteItems."""
+        self._add_if_live(key, epoch, [self._cost(key, usage)])
+
+    def read_usage(self, key: SessionKey) -> Sequence[Usage]:
+        """See `MemoryStore`; one Query."""
+        with mapped_errors("read usage"):
+            answer = self._client.query(
+                TableName=self._table,
+                ConsistentRead=True,
+                KeyConditionExpression="PK = :pk AND begins_with(SK, :usage)",
+                ExpressionAttributeValues={
+                    ":pk": text(partition_key(key)),
+                    ":usage": text(USAGE),
+                },
+            )
+        return [read_usage(item) for item in answer["Items"]]
+
+    def _cost(self, key: SessionKey, usage: Usage) -> dict[str, Any]:
+        return {"Update": usage_update(key, usage, self._table)}
+
+    def _add_if_live(self, key: SessionKey, epoch: str, writes: Sequence[dict[str, Any]]) -> None:
+        check = {"ConditionCheck": live_check(key, epoch, self._table)}
         try:
-            self._transact([check, put], ["session", "items"])
+            self._transact([check, *writes], ["session", *(["items"] * len(writes))])
         except GuardFailedError:
             return
 
@@ -342,10 +399,19 @@ class DynamoMemoryStore:
 
     def _from_archive(self, key: SessionKey, turn: ArchivedTurn) -> Turn:
         record = self._archive.get_record(key, turn.number, turn.turn_id)
+        record = record or self._from_segment(key, turn.number)
         restored = None if record is None else read_record(record)
         if restored is None or restored.sha256 != turn.sha256:
             raise StoreUnavailableError(f"load: the transcript lacks turn {turn.number}")
         return restored
+
+    def _from_segment(self, key: SessionKey, number: int) -> bytes | None:
+        """The record of a turn that is not by itself any more: working memory was built anew."""
+        segment = holder(self._archive.list_segments(key), number)
+        data = None if segment is None else self._archive.get_segment(key, segment)
+        if segment is None or data is None:
+            return None
+        return unpack_segment(data, segment)[number - segment.first]
 
     def _pause(self, longest: float, attempt: int) -> None:
         """Wait before an attempt that is not the first."""

@@ -2,7 +2,7 @@
 
 import copy
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from turnfold.domain.pins import Pin, PinStatus
 from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus, SummaryRef
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
+from turnfold.domain.usage import Usage
 
 if TYPE_CHECKING:
     from turnfold.domain.open_turn import OpenTurn
@@ -34,6 +35,7 @@ class StoredSession:
     former_pins: dict[str, Pin] = field(default_factory=dict)
     idempotency: dict[str, IdempotencyRecord] = field(default_factory=dict)
     answers: dict[str, tuple[ModelAnswer, datetime]] = field(default_factory=dict)
+    usage: dict[tuple[str, str], Usage] = field(default_factory=dict)
 
 
 class InMemoryStore:
@@ -194,13 +196,39 @@ class InMemoryStore:
             return answer if expires_at > self._clock() else None
 
     def put_model_answer(
-        self, key: SessionKey, step_id: str, answer: ModelAnswer, expires_at: datetime
+        self,
+        key: SessionKey,
+        step_id: str,
+        answer: ModelAnswer,
+        expires_at: datetime,
+        epoch: str,
+        usage: Usage,
     ) -> None:
         """See `MemoryStore`."""
         with self._lock:
-            items = self._sessions.get(key)
-            if items is not None and items.session.status is SessionStatus.LIVE:
+            items = self._live(key, epoch)
+            if items is not None:
                 items.answers[step_id] = (answer, expires_at)
+                _add_usage(items, usage)
+
+    def add_usage(self, key: SessionKey, epoch: str, usage: Usage) -> None:
+        """See `MemoryStore`."""
+        with self._lock:
+            items = self._live(key, epoch)
+            if items is not None:
+                _add_usage(items, usage)
+
+    def read_usage(self, key: SessionKey) -> Sequence[Usage]:
+        """See `MemoryStore`."""
+        with self._lock:
+            items = self._sessions.get(key)
+            return list(items.usage.values()) if items else []
+
+    def _live(self, key: SessionKey, epoch: str) -> StoredSession | None:
+        items = self._sessions.get(key)
+        if items is None or items.session.status is not SessionStatus.LIVE:
+            return None
+        return items if items.session.epoch == epoch else None
 
     def _failed_session(self, items: StoredSession | None, change: Change) -> list[str]:
         if change.creates is not None:
@@ -248,12 +276,24 @@ def _put(items: StoredSession, change: Change) -> None:
     for record in (change.idempotency, change.amends):
         if record is not None:
             items.idempotency[record.key_hash] = _own_record(record)
+    if change.usage is not None:
+        _add_usage(items, change.usage)
     items.summaries.update({summary.ref: summary for summary in change.summaries})
     for pin in change.pins:
         active = pin.status is PinStatus.ACTIVE
         kept, other = (items.pins, items.former_pins) if active else (items.former_pins, items.pins)
         kept[pin.pin_id] = pin
         other.pop(pin.pin_id, None)
+
+
+def _add_usage(items: StoredSession, more: Usage) -> None:
+    known = items.usage.get((more.step, more.model), Usage(more.step, more.model, calls=0))
+    items.usage[more.step, more.model] = replace(
+        known,
+        calls=known.calls + more.calls,
+        prompt_tokens=known.prompt_tokens + more.prompt_tokens,
+        completion_tokens=known.completion_tokens + more.completion_tokens,
+    )
 
 
 def _own(value: Any) -> Any:  # noqa: ANN401 - any field of a session

@@ -1,4 +1,8 @@
-"""The transcript in S3: one object per turn, written once (design, section 5)."""
+"""The transcript in S3: one object per turn, written once, later many turns in a segment.
+
+v1/tenant=<tenant>/session=<session>/turns/<number>-<turn id>.json
+v1/tenant=<tenant>/session=<session>/segments/<first>-<last>.jsonl.gz
+"""
 
 import base64
 import hashlib
@@ -12,7 +16,8 @@ from urllib.parse import quote, unquote
 from botocore.exceptions import ClientError
 
 from turnfold.adapters.aws_errors import Sleep, error_codes, mapped_errors
-from turnfold.domain.errors import InvalidIdError, ThrottledError
+from turnfold.domain.errors import InvalidIdError, StoreUnavailableError, ThrottledError
+from turnfold.domain.segments import Segment
 from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:
@@ -29,6 +34,7 @@ WRITE_PAUSE_SECONDS = 0.05
 """S3 answers 409 while another conditional write of the same object is at work."""
 
 _NAME = re.compile(r"(\d{12})-([^/]+)\.json")
+_SEGMENT = re.compile(r"(\d{12})-(\d{12})\.jsonl\.gz")
 
 
 def session_prefix(key: SessionKey) -> str:
@@ -51,6 +57,17 @@ def read_record_key(object_key: str) -> tuple[int, str] | None:
     return (int(match[1]), unquote(match[2])) if match else None
 
 
+def segment_key(key: SessionKey, segment: Segment) -> str:
+    """Where a segment is."""
+    return f"{session_prefix(key)}segments/{segment.first:012d}-{segment.last:012d}.jsonl.gz"
+
+
+def read_segment_key(object_key: str) -> Segment | None:
+    """The segment of a key; None for another object's."""
+    match = _SEGMENT.fullmatch(object_key.rpartition("/")[2])
+    return Segment(int(match[1]), int(match[2])) if match else None
+
+
 class S3Archive:
     """An `Archive` over one bucket.
 
@@ -66,29 +83,11 @@ class S3Archive:
 
     def put_record(self, key: SessionKey, number: int, turn_id: str, record: bytes) -> None:
         """See `Archive`; one PutObject. S3 checks the record's hash and keeps it."""
-        checksum = base64.b64encode(hashlib.sha256(record).digest()).decode()
-        for attempt in range(WRITE_ATTEMPTS):
-            try:
-                with mapped_errors("archive"):
-                    self._put(record_key(key, number, turn_id), record, checksum)
-            except _WriteConflictError:
-                self._sleep(random.uniform(0, WRITE_PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter
-            else:
-                return
-        raise ThrottledError("archive: other writes to the same record were faster")
+        self._put_once(record_key(key, number, turn_id), record, "application/json")
 
     def get_record(self, key: SessionKey, number: int, turn_id: str) -> bytes | None:
         """See `Archive`; one GetObject."""
-        with mapped_errors("read the transcript"):
-            try:
-                answer = self._client.get_object(
-                    Bucket=self._bucket, Key=record_key(key, number, turn_id)
-                )
-            except ClientError as error:
-                if "NoSuchKey" in error_codes(error):
-                    return None
-                raise
-            return answer["Body"].read()
+        return self._get(record_key(key, number, turn_id))
 
     def list_records(
         self, key: SessionKey, from_turn: int, to_turn: int
@@ -116,13 +115,76 @@ class S3Archive:
                 return found
             start = {"ContinuationToken": answer["NextContinuationToken"]}
 
-    def _put(self, object_key: str, record: bytes, checksum: str) -> None:
+    def remove_records(self, key: SessionKey, names: Sequence[tuple[int, str]]) -> None:
+        """See `Archive`; one DeleteObjects, which leaves the versions."""
+        self._remove([record_key(key, number, turn_id) for number, turn_id in names])
+
+    def put_segment(self, key: SessionKey, segment: Segment, data: bytes) -> None:
+        """See `Archive`; one PutObject."""
+        self._put_once(segment_key(key, segment), data, "application/gzip")
+
+    def get_segment(self, key: SessionKey, segment: Segment) -> bytes | None:
+        """See `Archive`; one GetObject."""
+        return self._get(segment_key(key, segment))
+
+    def list_segments(self, key: SessionKey) -> Sequence[Segment]:
+        """See `Archive`; one ListObjectsV2 for each 1,000 segments."""
+        request: Any = {"Bucket": self._bucket, "Prefix": f"{session_prefix(key)}segments/"}
+        found: list[Segment] = []
+        while True:
+            with mapped_errors("list the transcript"):
+                answer = self._client.list_objects_v2(**request)
+            names = (entry["Key"] for entry in answer.get("Contents", []))
+            found += [one for name in names if (one := read_segment_key(name)) is not None]
+            if not answer["IsTruncated"]:
+                return found
+            request["ContinuationToken"] = answer["NextContinuationToken"]
+
+    def remove_segments(self, key: SessionKey, segments: Sequence[Segment]) -> None:
+        """See `Archive`; one DeleteObjects, which leaves the versions."""
+        self._remove([segment_key(key, segment) for segment in segments])
+
+    def _remove(self, object_keys: Sequence[str]) -> None:
+        if not object_keys:
+            return
+        with mapped_errors("tidy the transcript"):
+            answer = self._client.delete_objects(
+                Bucket=self._bucket,
+                Delete={"Objects": [{"Key": one} for one in object_keys], "Quiet": True},
+            )
+        codes = sorted({error.get("Code", "Unknown") for error in answer.get("Errors", [])})
+        if codes:
+            raise StoreUnavailableError(f"tidy the transcript: {', '.join(codes)}")
+
+    def _get(self, object_key: str) -> bytes | None:
+        with mapped_errors("read the transcript"):
+            try:
+                answer = self._client.get_object(Bucket=self._bucket, Key=object_key)
+            except ClientError as error:
+                if "NoSuchKey" in error_codes(error):
+                    return None
+                raise
+            return answer["Body"].read()
+
+    def _put_once(self, object_key: str, data: bytes, content_type: str) -> None:
+        checksum = base64.b64encode(hashlib.sha256(data).digest()).decode()
+        for attempt in range(WRITE_ATTEMPTS):
+            try:
+                with mapped_errors("archive"):
+                    self._put(object_key, data, content_type, checksum)
+            except _WriteConflictError:
+                self._sleep(random.uniform(0, WRITE_PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter
+            else:
+                return
+        raise ThrottledError("archive: other writes to the same object were faster")
+
+    def _put(self, object_key: str, data: bytes, content_type: str, checksum: str) -> None:
         try:
             self._client.put_object(
                 Bucket=self._bucket,
                 Key=object_key,
-                Body=record,
-                ContentType="application/json",
+                Body=data,
+                ContentType=content_type,
                 ChecksumSHA256=checksum,
                 IfNoneMatch="*",
             )

@@ -134,7 +134,7 @@ class CompactSession:
         rev = session.pin_rev + 1
         again = None
         try:
-            edit = self.judge.judge(session.key, turns, memory.pins, rev, measure.count)
+            edit = self.judge.of(session).judge(session.key, turns, memory.pins, rev, measure.count)
         except ModelFailedError:
             run.model_down = True
             again = TurnRange(turns[0].number, turns[-1].number)
@@ -152,12 +152,13 @@ class CompactSession:
         session = memory.session
         rev = session.pin_rev + 1
         limit = session.settings.max_pin_tokens
-        changed = self.judge.fold(session.key, step.pins, rev, measure.count, max_tokens=limit)
+        judge = self.judge.of(session)
+        changed = judge.fold(session.key, step.pins, rev, measure.count, max_tokens=limit)
         edit = edit_of(memory.pins, changed or ())
         self.store.write(pin_change(session, edit, sets={"pins_settled_rev": rev}))
 
     def _fold(self, memory: WorkingMemory, step: Fold, measure: Measure, run: "_Run") -> None:
-        written = self.writer.write(
+        written = self.writer.of(memory.session).write(
             memory.session.key,
             self._order(memory, step.entries, step.max_tokens, step.level, measure),
             measure.count,
@@ -274,7 +275,7 @@ class CompactSession:
         last = min(waiting.to_turn, waiting.from_turn + most - 1)
         turns = self.transcript.turns(session, waiting.from_turn, last)
         try:
-            edit = self.judge.judge(
+            edit = self.judge.of(session).judge(
                 session.key, turns, memory.pins, session.pin_rev + 1, measure.count
             )
         except ModelFailedError:
@@ -295,7 +296,7 @@ class CompactSession:
         order = self._order(memory, (summary,), summary.tokens, summary.level, measure)
         # The new summary may be as long as the old one, so it is measured against its source.
         order = replace(order, replaced_tokens=max(summary.source_tokens, summary.tokens + 1))
-        written = self.writer.write(memory.session.key, order, measure.count)
+        written = self.writer.of(memory.session).write(memory.session.key, order, measure.count)
         run.note(written)
         if written.degraded:
             return

@@ -51,7 +51,8 @@ class JudgeNow:
         step = next_step(memory, measure)
         if not isinstance(step, JudgeTurns) or step.turns[-1].number < committed.body["turn"]:
             return committed
-        edit = self.judge.judge(key, step.turns, memory.pins, session.pin_rev + 1, measure.count)
+        judge = self.judge.of(session)
+        edit = judge.judge(key, step.turns, memory.pins, session.pin_rev + 1, measure.count)
         if len(edit.changed) > MAX_PIN_CHANGES:
             return committed
         after = replace(session, judged_through=step.turns[-1].number)

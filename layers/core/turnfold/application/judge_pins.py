@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from turnfold.application.ports import Clock, ModelAnswer, ModelRequest, NewId, PinRule
 from turnfold.application.prompt_data import judgement_data, pins_data
@@ -22,7 +23,7 @@ from turnfold.domain.messages import content_texts
 from turnfold.domain.pin_rules import PinEdit, PinFactory, ProposedPin, apply_proposals
 from turnfold.domain.pin_slots import pin_slot
 from turnfold.domain.pins import Pin, PinStatus, Trust
-from turnfold.domain.sessions import SessionKey
+from turnfold.domain.sessions import Session, SessionKey
 from turnfold.domain.tokens import CountText
 from turnfold.domain.turns import Turn
 
@@ -38,6 +39,10 @@ class PinJudge:
     rule: PinRule
     clock: Clock
     new_id: NewId
+
+    def of(self, session: Session) -> Self:
+        """The same for one life of a session (`PaidAnswers.of`)."""
+        return replace(self, answers=self.answers and self.answers.of(session))
 
     def judge(
         self,

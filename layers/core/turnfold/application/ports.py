@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from turnfold.domain.erasures import Erasure
+from turnfold.domain.erasures import Erasure, Removed
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import Message
 from turnfold.domain.open_turn import OpenTurn, OpenTurnRef
@@ -15,6 +15,7 @@ from turnfold.domain.segments import Segment
 from turnfold.domain.sessions import Profile, Session, SessionKey, SummaryRef, TurnRange
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
+from turnfold.domain.usage import Usage
 
 type Clock = Callable[[], datetime]
 """The time now, in UTC."""
@@ -46,7 +47,8 @@ class Change:
     and an `IdempotencyRecord` that are put must not exist yet (an expired idempotency record counts
     as absent); other items are replaced. A pin that is not active is kept, but apart from working
     memory (putting it removes the active item of the same id). `removes_pins` deletes pins of any
-    status. A change that is not `visible` is bookkeeping: `revision` stays.
+    status. `usage` is added to what the session has cost. A change that is not `visible` is
+    bookkeeping: `revision` stays.
 
     Raises (by `MemoryStore.write`) `GuardFailedError` naming the failed parts: "session" (missing,
     erasing, another epoch, or a guard), "idempotency", "turn", "open_turn".
@@ -67,6 +69,7 @@ class Change:
     removes_summaries: tuple[SummaryRef, ...] = ()
     removes_pins: tuple[str, ...] = ()
     closes: OpenTurnRef | None = None
+    usage: Usage | None = None
     visible: bool = True
 
 
@@ -192,9 +195,29 @@ class MemoryStore(Protocol):
         ...
 
     def put_model_answer(
-        self, key: SessionKey, step_id: str, answer: ModelAnswer, expires_at: datetime
+        self,
+        key: SessionKey,
+        step_id: str,
+        answer: ModelAnswer,
+        expires_at: datetime,
+        epoch: str,
+        usage: Usage,
     ) -> None:
-        """Keep a paid answer; a session that is missing or erasing keeps nothing."""
+        """Keep a paid answer and add to what the session has cost, in one write.
+
+        Nothing is kept unless the session is live and has that epoch.
+        """
+        ...
+
+    def add_usage(self, key: SessionKey, epoch: str, usage: Usage) -> None:
+        """Add to what the session has cost; nothing is kept unless it is live and has that epoch.
+
+        Usage that belongs to a change goes with it (`Change.usage`).
+        """
+        ...
+
+    def read_usage(self, key: SessionKey) -> Sequence[Usage]:
+        """What the session has cost, one entry for each step and model."""
         ...
 
 
@@ -303,7 +326,7 @@ class Erasures(Protocol):
         """
         ...
 
-    def note_objects(self, session: Session, objects: int, versions: int) -> None:
+    def note_objects(self, session: Session, removed: Removed) -> None:
         """Count removed objects and versions on the receipt."""
         ...
 

@@ -37,10 +37,15 @@ class SessionInput:
     user_id: str | None = None
     metadata: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] | None = None
+    legal_hold: bool | None = None
 
 
 def session_input(
-    system: object = None, user_id: object = None, metadata: object = None, settings: object = None
+    system: object = None,
+    user_id: object = None,
+    metadata: object = None,
+    settings: object = None,
+    legal_hold: object = None,
 ) -> SessionInput:
     """The checked input. Raises `InvalidInputError`s that name the member."""
     if user_id is not None and not isinstance(user_id, str):
@@ -49,11 +54,14 @@ def session_input(
         raise InvalidSettingsError("metadata must be an object")
     if settings is not None and not isinstance(settings, Mapping):
         raise InvalidSettingsError("settings must be an object")
+    if legal_hold is not None and not isinstance(legal_hold, bool):
+        raise InvalidSettingsError("legal_hold must be true or false")
     given = SessionInput(
         system=None if system is None else system_messages(system),
         user_id=None if user_id is None else check_id(user_id, "user_id"),
         metadata=metadata,
         settings=settings,
+        legal_hold=legal_hold,
     )
     size = len(canonical([list(given.system or ()), given.metadata]))
     if size > MAX_PROFILE_BYTES:
@@ -98,7 +106,8 @@ class Sessions:
     ) -> tuple[WorkingMemory, bool]:
         """Create the session or replace what is said about it; whether it was created.
 
-        Settings that are not named get their defaults. The user id is set once.
+        Settings that are not named get their defaults. The user id is set once. A legal hold stays
+        until it is ended by name.
         """
         for _ in range(ATTEMPTS):
             memory = self.store.load(key)
@@ -157,6 +166,7 @@ class Sessions:
             settings=settings,
             user_id=given.user_id,
             system_sha256=system_hash(profile.system),
+            legal_hold=bool(given.legal_hold),
         )
         self.store.write(Change(key=key, creates=session, profile=profile))
 
@@ -183,6 +193,8 @@ class Sessions:
             "system_sha256": system_hash(profile.system),
             "profile_rev": session.profile_rev + 1,
         }
+        if given.legal_hold is not None:
+            sets["legal_hold"] = given.legal_hold
         if settings != session.settings:
             sets["due_at"] = due_time(self.clock())
         self.store.write(

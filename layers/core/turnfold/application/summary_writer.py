@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Self
 
 from turnfold.application.ports import (
     Clock,
@@ -22,11 +23,12 @@ from turnfold.domain.answers import (
 )
 from turnfold.domain.errors import ModelFailedError, RejectedAnswerError
 from turnfold.domain.limits import MODEL_ANSWER_SECONDS
-from turnfold.domain.sessions import SessionKey
+from turnfold.domain.sessions import Session, SessionKey
 from turnfold.domain.summaries import Summary
 from turnfold.domain.tokens import CountText
 from turnfold.domain.transcript import sha256_of
 from turnfold.domain.turns import Turn
+from turnfold.domain.usage import Usage
 
 logger = logging.getLogger("turnfold")
 
@@ -63,6 +65,11 @@ class PaidAnswers:
     store: MemoryStore
     model: LanguageModel
     clock: Clock
+    epoch: str = ""
+
+    def of(self, session: Session) -> "PaidAnswers":
+        """The same for one life of a session: an answer about it is not kept for a later one."""
+        return replace(self, epoch=session.epoch)
 
     def ask[Result](
         self,
@@ -89,9 +96,19 @@ class PaidAnswers:
         if paid:
             return accept(paid)
         answer = self.model.ask(request)
-        result = accept(answer)
+        usage = Usage(
+            step=request.purpose,
+            model=answer.model,
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+        )
+        try:
+            result = accept(answer)
+        except RejectedAnswerError:
+            self.store.add_usage(key, self.epoch, usage)
+            raise
         expires_at = self.clock() + timedelta(seconds=MODEL_ANSWER_SECONDS)
-        self.store.put_model_answer(key, step_id, answer, expires_at)
+        self.store.put_model_answer(key, step_id, answer, expires_at, self.epoch, usage)
         return result
 
 
@@ -102,6 +119,10 @@ class SummaryWriter:
     answers: PaidAnswers | None
     prompts: PromptLibrary
     summariser: Summariser
+
+    def of(self, session: Session) -> Self:
+        """The same for one life of a session (`PaidAnswers.of`)."""
+        return replace(self, answers=self.answers and self.answers.of(session))
 
     def write(
         self,

@@ -1,4 +1,9 @@
-"""The sweep: rings doorbells that were lost, with a growing pause for sessions that stay stuck."""
+"""The sweep: looks at sessions whose time has come, and rings for what has to be done.
+
+A session is due soon after work for it began (the bell may have been lost), and at the time when
+its working memory may be put away. The sweep only rings: the compactor compacts, the archivist
+puts away and erases. A session that stays stuck is rung for after ever longer pauses.
+"""
 
 import logging
 from collections.abc import Callable
@@ -6,11 +11,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from turnfold.application.metrics import NO_METRICS, Metrics
-from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId
-from turnfold.domain.errors import StoreError
+from turnfold.application.ports import (
+    ArchiveBell,
+    Change,
+    Clock,
+    Doorbell,
+    Erasures,
+    MemoryStore,
+    NewId,
+)
+from turnfold.domain.errors import GuardFailedError, StoreError
 from turnfold.domain.limits import DUE_SHARDS, SWEEP_GRACE_SECONDS
 from turnfold.domain.measurements import Metric
-from turnfold.domain.sessions import SessionKey, SessionStatus
+from turnfold.domain.sessions import Session, SessionKey, SessionStatus
 
 logger = logging.getLogger("turnfold")
 
@@ -37,6 +50,8 @@ class Sweep:
     doorbell: Doorbell
     clock: Clock
     new_id: NewId
+    erasures: Erasures
+    archive_bell: ArchiveBell
     metrics: Metrics = NO_METRICS
 
     def __call__(self, seconds_left: Callable[[], float] = lambda: 1e9) -> SweepReport:
@@ -48,41 +63,65 @@ class Sweep:
         for shard in range(DUE_SHARDS):
             while seconds_left() > 0:
                 keys = self.store.due_sessions(shard, self.clock(), PAGE)
-                done = [key for key in keys if self._ring(key)]
+                done = [key for key in keys if self._look(key)]
                 rung += len(done)
                 failed += len(keys) - len(done)
                 if len(keys) < PAGE or not done:
                     break
-        if rung:
-            self.metrics.record({Metric.OVERDUE_SESSIONS: rung})
+        if seconds_left() > 0:
+            users = self.erasures.due_users(self.clock(), PAGE)
+            done_users = [name for name in users if self._ring_user(*name)]
+            rung += len(done_users)
+            failed += len(users) - len(done_users)
         logger.info("swept", extra={"code": "SWEPT", "rung": rung, "failed": failed})
         return SweepReport(rung, failed)
 
-    def _ring(self, key: SessionKey) -> bool:
+    def _look(self, key: SessionKey) -> bool:
         """Postpone, then ring: a crash in between delays a bell, and never makes it endless."""
         try:
             session, _ = self.store.read_session(key, None)
             if session is None or session.due_at is None:
                 return True
-            if session.status is not SessionStatus.LIVE:
-                return False
-            pause = min(SWEEP_GRACE_SECONDS * 2 ** min(session.sweeps, 20), MAX_PAUSE_SECONDS)
-            self.store.write(
-                Change(
-                    key=key,
-                    epoch=session.epoch,
-                    guards={"due_at": session.due_at},
-                    sets={
-                        "due_at": self.clock() + timedelta(seconds=pause),
-                        "sweeps": session.sweeps + 1,
-                    },
-                    visible=False,
-                )
-            )
-            self.doorbell.ring(key, self.new_id(), session.committed_through)
+            if session.status is SessionStatus.LIVE and session.expires_at > self.clock():
+                self._ring_compactor(session)
+                return True
+            pause = timedelta(seconds=SWEEP_GRACE_SECONDS)
+            self.store.postpone(session, self.clock() + pause)
+            self.archive_bell.ring(key, self.new_id())
+        except GuardFailedError:
+            # Another writer set another time meanwhile.
+            return True
         except StoreError as error:
             logger.warning(
                 "session not swept", extra={"code": "SWEEP_RETRIED", "error": type(error).__name__}
+            )
+            return False
+        return True
+
+    def _ring_compactor(self, session: Session) -> None:
+        pause = min(SWEEP_GRACE_SECONDS * 2 ** min(session.sweeps, 20), MAX_PAUSE_SECONDS)
+        self.store.write(
+            Change(
+                key=session.key,
+                epoch=session.epoch,
+                guards={"due_at": session.due_at},
+                sets={
+                    "due_at": self.clock() + timedelta(seconds=pause),
+                    "sweeps": session.sweeps + 1,
+                },
+                visible=False,
+            )
+        )
+        self.doorbell.ring(session.key, self.new_id(), session.committed_through)
+        self.metrics.record({Metric.OVERDUE_SESSIONS: 1})
+
+    def _ring_user(self, tenant: str, erasure_id: str) -> bool:
+        """An erasure of a user is due again later, until it is done; so it is only rung for."""
+        try:
+            self.archive_bell.ring_user(tenant, erasure_id, self.new_id())
+        except StoreError as error:
+            logger.warning(
+                "user not swept", extra={"code": "SWEEP_RETRIED", "error": type(error).__name__}
             )
             return False
         return True

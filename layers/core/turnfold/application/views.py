@@ -45,6 +45,7 @@ def session_view(memory: WorkingMemory, measure: Measure) -> dict[str, Any]:
     session = memory.session
     return listed_session_view(session) | {
         "metadata": dict(memory.profile.metadata),
+        "legal_hold": session.legal_hold,
         "system": [dict(one) for one in memory.profile.system],
         "settings": session.settings.to_json(),
         "watermark": watermark_view(session, pending_turns(memory, measure)),
@@ -135,9 +136,7 @@ def context_view(memory: WorkingMemory, context: Context, measure: Measure) -> d
             "head": [{"turn": turn.number} for turn in context.head],
             "pins": [{"pin_id": pin.pin_id, "text": pin.text} for pin in context.pins],
             "window": [window_view(one, measure) for one in context.window],
-            "recall": [
-                {"turn": one.turn.number, "score": one.score} for one in context.recall
-            ],
+            "recall": [{"turn": one.turn.number, "score": one.score} for one in context.recall],
             "tail": [{"turn": turn.number} for turn in context.tail],
         },
         "tokens": asdict(context.tokens),

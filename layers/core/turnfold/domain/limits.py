@@ -36,6 +36,9 @@ MAX_CONTEXT_BYTES = 5 * 1024 * 1024
 IDEMPOTENCY_SECONDS = 48 * 3600
 """A client that has not repeated a request within two days does not repeat it."""
 
+ERASURE_ANSWER_SECONDS = 48 * 3600
+"""For as long, a repeated DELETE of what is gone already is answered with the first erasure."""
+
 MODEL_ANSWER_SECONDS = 24 * 3600
 """A paid answer is kept for as long as a crashed compaction may take to come back."""
 

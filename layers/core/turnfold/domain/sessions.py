@@ -37,9 +37,13 @@ class SessionKey:
 
 
 class SessionStatus(StrEnum):
-    """The life of a session."""
+    """The life of a session.
+
+    `EXPIRED`: its working memory is put away in the archive, until the next read or commit.
+    """
 
     LIVE = "live"
+    EXPIRED = "expired"
     ERASING = "erasing"
 
 
@@ -78,6 +82,12 @@ class Session:
     `epoch` tells a session from an earlier one of the same id that was erased. `revision` grows
     with every change that a reader could see. `manifest` lists the live summaries in order;
     together with the watermarks it says which items a complete read must hold.
+
+    `archived_through` is the last turn that stands in a segment of the transcript. `snapshot` names
+    the object that holds the working memory while it is put away, `restored_at` is when it last
+    came back. `due_at` is when the sweeper looks at the session: soon while work is pending, else
+    at `expires_at`. `erasure_id` and `erasing_since` are those of the erasure under way; a session
+    under `legal_hold` is not erased.
     """
 
     key: SessionKey
@@ -103,6 +113,12 @@ class Session:
     last_sha256: str = FIRST_PREV_SHA256
     due_at: datetime | None = None
     sweeps: int = 0
+    archived_through: int = 0
+    snapshot: str | None = None
+    restored_at: datetime | None = None
+    legal_hold: bool = False
+    erasure_id: str | None = None
+    erasing_since: datetime | None = None
 
     @property
     def etag(self) -> str:
@@ -137,8 +153,12 @@ class Session:
 
     @property
     def expires_at(self) -> datetime:
-        """When working memory may be put away: counted from the last change, by session."""
-        return self.updated_at + timedelta(days=self.settings.expire_days)
+        """When working memory may be put away: counted from the last commit, by session.
+
+        A read that brought it back counts as well, or it would be put away again at once.
+        """
+        used_at = max(self.updated_at, self.restored_at or self.updated_at)
+        return used_at + timedelta(days=self.settings.expire_days)
 
 
 @dataclass(frozen=True, slots=True)

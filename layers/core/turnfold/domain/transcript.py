@@ -8,9 +8,11 @@ that of its canonical JSON (sorted keys, no spaces, UTF-8) without the member `s
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from turnfold.domain.errors import DamagedRecordError
 from turnfold.domain.messages import Message
 from turnfold.domain.turns import Turn
 
@@ -82,6 +84,33 @@ def read_record(raw: bytes) -> Turn:
         sha256=body["sha256"],
         prev_sha256=body["prev_sha256"],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record as it is stored, under the number that its object's name says."""
+
+    number: int
+    raw: bytes
+
+    @property
+    def turn(self) -> Turn:
+        """Its turn. Raises `DamagedRecordError` if it cannot be read as one."""
+        try:
+            turn = read_record(self.raw)
+        except (ValueError, KeyError, TypeError):
+            raise DamagedRecordError(f"the record of turn {self.number} cannot be read") from None
+        if turn.number != self.number:
+            raise DamagedRecordError(f"the record of turn {self.number} is that of another turn")
+        return turn
+
+    @property
+    def intact(self) -> bool:
+        """Whether it is a record of its number whose hash is that of its content."""
+        try:
+            return self.turn.number == self.number and is_intact(self.raw)
+        except DamagedRecordError:
+            return False
 
 
 def is_intact(raw: bytes) -> bool:

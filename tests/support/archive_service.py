@@ -1,0 +1,100 @@
+"""The service of `support.service` with everything that looks after the archive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from support.service import KEY, ScriptedModel, Service
+from turnfold.adapters.sqs_archive_bell import parse_archive_message
+from turnfold.application.delete import Delete
+from turnfold.application.erase import EraseSession, EraseUser
+from turnfold.application.tend_archive import ArchiveKnock, TendBatch, TendSession
+from turnfold.application.verify_transcript import VerifyTranscript
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from support.fifo_queue import ReceivedMessage
+    from turnfold.domain.erasures import Erasure
+    from turnfold.domain.sessions import SessionKey
+
+SETTLE_SECONDS = 35
+
+
+class ArchiveService(Service):
+    """All use cases, the archivist and its queue."""
+
+    def __init__(
+        self,
+        *,
+        model: ScriptedModel | None = None,
+        wrap: Callable[[str, Any], Any] = lambda _name, port: port,
+        **settings: Any,
+    ) -> None:
+        """`wrap` may put something between the use cases and a port, as in `Service`."""
+        super().__init__(model=model, wrap=wrap, **settings)
+        self.bucket = self.raw_archive.bucket
+        self.objects = wrap("objects", self.bucket)
+        self.verify = VerifyTranscript(self.store, self.transcript)
+        erase_user = EraseUser(
+            store=self.store,
+            erasures=self.erasures,
+            bell=self.archive_bell,
+            clock=self.clock,
+            new_id=self.new_id,
+            settle_seconds=SETTLE_SECONDS,
+        )
+        self.delete = Delete(
+            store=self.store,
+            erasures=self.erasures,
+            bell=self.archive_bell,
+            clock=self.clock,
+            new_random_id=self.new_id,
+            mark_user=erase_user,
+        )
+        erase = EraseSession(self.store, self.erasures, self.objects, self.clock, SETTLE_SECONDS)
+        self.tend = TendSession(self.store, erase)
+        self.tend_batch = TendBatch(
+            tend=self.tend, erase_user=erase_user, bell=self.archive_bell, new_id=self.new_id
+        )
+
+    def receipt(self, erasure: Erasure) -> Erasure:
+        """The erasure as it is now."""
+        found = self.raw_erasures.get(erasure.tenant, erasure.erasure_id)
+        assert found is not None
+        return found
+
+    def objects_of(self, key: SessionKey = KEY) -> list[str]:
+        """The names of all versions and delete markers under a session's prefix."""
+        return [one.name for one in self.bucket.list_versions(key, 10**6)]
+
+    def deliver_archive(self, batch: Sequence[ReceivedMessage]) -> list[str]:
+        """Hand a batch to the archivist as its function does; the ids that come again."""
+        failed = self.tend_batch([_archive_knock(message) for message in batch])
+        by_id = {message.message_id: message for message in batch}
+        for one in failed:
+            receipt = by_id[one.message_id].receipt
+            self.archive_queue.change_visibility(receipt, one.back_off)
+        back = {one.message_id for one in failed}
+        for message in batch:
+            if message.message_id not in back:
+                self.archive_queue.delete(message.receipt)
+        return sorted(back)
+
+    def drain_archive(self, rounds: int = 1000) -> None:
+        """Run the archivist until its queue is empty, letting time pass where it must."""
+        for _ in range(rounds):
+            batch = self.archive_queue.receive()
+            if batch:
+                self.deliver_archive(batch)
+                continue
+            waits_for = self.archive_queue.next_visible_at
+            if waits_for is None:
+                return
+            self.clock.now = max(self.clock.now, waits_for)
+        raise AssertionError("the archivist's queue does not get empty")
+
+
+def _archive_knock(message: ReceivedMessage) -> ArchiveKnock:
+    task = parse_archive_message(message.body)
+    return ArchiveKnock(message.message_id, task, message.receive_count)
