@@ -82,7 +82,7 @@ def prepare(endpoint: str) -> Account:
     import botocore.session
 
     services = make_services(endpoint)
-    iam = botocore.session.get_session().create_client(
+    iam: Any = botocore.session.get_session().create_client(
         "iam", endpoint_url=endpoint, region_name=REGION,
         aws_access_key_id="test", aws_secret_access_key="test",
     )  # fmt: skip
