@@ -23,7 +23,7 @@ PARAMETERS ?=
 TESTS ?=
 # Suites that keep to themselves run on two processes; the others start servers of their own.
 FAST_SUITES := tests/unit tests/application tests/template
-SERVER_SUITES := tests/contract tests/integration
+SERVER_SUITES := tests/contract tests/integration tests/chaos/test_kill_burst.py
 
 # ------------------------------------------------------------------------------------- for people
 
