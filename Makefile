@@ -45,6 +45,11 @@ test: check tests acceptance ## check, then all suites that need only this machi
 .PHONY: check
 check: style types imports template ## ruff, mypy, import-linter, cfn-lint, checkov, sam validate
 
+.PHONY: evaluate
+evaluate: venv vocabulary ## recall, and answers that survive, on conversations, as one JSON (DATA=folder)
+	@test -d "$(DATA)" || { echo "say which folder: make evaluate DATA=path" >&2; exit 2; }
+	@$(PYTHON) tests/load/evaluate.py "$(DATA)"
+
 .PHONY: format
 format: venv ## let ruff format and repair what it can
 	.venv/bin/ruff format .
