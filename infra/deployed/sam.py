@@ -59,12 +59,6 @@ class Sam:
             credentials,
         )
 
-    def delete(self, stack: str, credentials: Mapping[str, str]) -> None:
-        """Delete the stack, but not what it keeps."""
-        self._run(
-            ["delete", "--stack-name", stack, "--no-prompts", "--region", "us-east-1"], credentials
-        )
-
     def _run(self, arguments: Sequence[str], variables: Mapping[str, str]) -> None:
         sam = REPOSITORY / os.environ.get("TURNFOLD_SAM", SAM)
         _output([sam, *arguments], self.checkout, variables)

@@ -41,6 +41,14 @@ class DeployedStack:
         self.sam.deploy(self.name, self.emulator.credentials, given)
         self._wait_for_health()
 
+    def delete(self) -> None:
+        """Delete the stack, but not what it keeps. `sam delete` knows only AWS's own addresses."""
+        formation = self.client("cloudformation")
+        formation.delete_stack(StackName=self.name)
+        formation.get_waiter("stack_delete_complete").wait(
+            StackName=self.name, WaiterConfig={"Delay": 1, "MaxAttempts": 120}
+        )
+
     def client(self, service: str) -> Any:  # noqa: ANN401 - any client of boto3
         """A client with the rights of the account's owner."""
         variables = self.emulator.credentials
