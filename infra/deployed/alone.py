@@ -67,12 +67,19 @@ def runtime_folder(folder: Path) -> Path:
     return folder
 
 
+def layered(layers: Sequence[Path], folder: Path) -> Path:
+    """Layers over one another, as Lambda shows them at /opt."""
+    for layer in layers:
+        shutil.copytree(layer, folder, dirs_exist_ok=True)
+    return folder
+
+
 @dataclass(frozen=True)
 class Alone:
-    """One function of a build."""
+    """One function of a build. `opt` is its layers over one another."""
 
     function: Path
-    layers: Sequence[Path]
+    opt: Path
     handler: str
     memory: int
     variables: Mapping[str, str]
@@ -86,19 +93,16 @@ class Alone:
             cold, answer = _timed(url, event)
             warm, answer = _timed(url, event)
             peak = _peak_megabytes(process.pid)
-        init = re.search(r"Init Duration: ([\d.]+) ms", log.read_text(errors="replace"))
+        init = re.search(r"INIT REPORT\(durationMs: ([\d.]+)", log.read_text(errors="replace"))
         return Measured(answer, cold, warm, float(init[1]) if init else 0.0, peak)
 
     @contextlib.contextmanager
     def _running(self, folder: Path, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-        opt = folder / "opt"
-        for layer in self.layers:
-            shutil.copytree(layer, opt, dirs_exist_ok=True)
         variables = folder / "variables"
         pairs = [f"{name}={value}" for name, value in self.variables.items()]
         variables.write_bytes(b"".join(f"{pair}\0".encode() for pair in pairs))
         port = _free_port()
-        command: list[str | Path] = [SCRIPT, self.function, opt, self.runtime, self.handler]
+        command: list[str | Path] = [SCRIPT, self.function, self.opt, self.runtime, self.handler]
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [*command, str(self.memory), str(port), variables, self.python],

@@ -159,7 +159,7 @@ def test_sam_local_serves_a_commit_and_a_context(containers: Containers, key: st
         )
         try:
             with httpx.Client(base_url=url, headers=headers, timeout=120) as api:
-                _wait_for(api)
+                _wait_for(api, log)
                 body: dict[str, Any] = json.loads(
                     json.loads((EVENTS / "api-commit.json").read_text("utf-8"))["body"]
                 )
@@ -178,11 +178,11 @@ def test_sam_local_serves_a_commit_and_a_context(containers: Containers, key: st
             process.wait()
 
 
-def _wait_for(api: httpx.Client) -> None:
+def _wait_for(api: httpx.Client, log: Path) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(httpx.TransportError):
             if api.get("/healthz").status_code == 200:
                 return
         time.sleep(0.5)
-    pytest.fail("sam local start-api does not answer")
+    pytest.fail(f"sam local start-api does not answer: {log.read_text(errors='replace')[-3000:]}")

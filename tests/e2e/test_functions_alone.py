@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +15,10 @@ from e2e.functions import (
     variables,
 )
 from e2e.stages import note, stage
-from infra.deployed.alone import Alone, obstacle, runtime_folder
+from infra.deployed.alone import Alone, layered, obstacle, runtime_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from infra.deployed.stack import DeployedStack
@@ -35,6 +37,20 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runtime_folder(tmp_path_factory.mktemp("runtime"))
 
 
+@pytest.fixture(scope="module")
+def opt_of(
+    stack: DeployedStack, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[tuple[str, ...]], Path]:
+    """What a list of layers is at /opt; the same for functions with the same layers."""
+
+    @cache
+    def made(layers: tuple[str, ...]) -> Path:
+        built = stack.sam.built
+        return layered([built / layer for layer in layers], tmp_path_factory.mktemp("opt"))
+
+    return made
+
+
 def test_every_function_has_an_event(stack: DeployedStack) -> None:
     assert set(built_functions(stack.sam.built)) == set(EVENTS_OF)
 
@@ -43,12 +59,17 @@ def test_every_function_has_an_event(stack: DeployedStack) -> None:
     ("name", "occasion"), [(name, one) for name, events in EVENTS_OF.items() for one in events]
 )
 def test_a_function_runs_as_lambda_runs_it(
-    stack: DeployedStack, runtime: Path, tmp_path: Path, name: str, occasion: str
+    stack: DeployedStack,
+    runtime: Path,
+    opt_of: Callable[[tuple[str, ...]], Path],
+    tmp_path: Path,
+    name: str,
+    occasion: str,
 ) -> None:
     function = built_functions(stack.sam.built)[name]
     alone = Alone(
         function=stack.sam.built / name,
-        layers=[stack.sam.built / layer for layer in function.layers],
+        opt=opt_of(function.layers),
         handler=function.handler,
         memory=function.memory,
         variables=variables(stack, name),
