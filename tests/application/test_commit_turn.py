@@ -318,7 +318,7 @@ def test_a_commit_that_leaves_no_work_rings_for_nothing() -> None:
     service = Service(pin_mode="off", tail_size=2, head_size=1)
     service.commit_plain(3)
     assert len(service.queue) == 0
-    assert service.memory().session.due_at is None
+    assert service.memory().session.due_at == service.memory().session.expires_at
     service.commit(plain_turn(4))
     assert len(service.queue) == 1
 
@@ -330,7 +330,7 @@ def test_a_commit_that_overlaps_the_end_of_a_compaction_stays_due() -> None:
 
     def compacted_then_deaf() -> None:
         service.drain()
-        assert service.memory().session.due_at is None
+        assert service.memory().session.due_at == service.memory().session.expires_at
 
     interference.arm(2, compacted_then_deaf)
     service.commit(plain_turn(2))

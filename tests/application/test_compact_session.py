@@ -61,7 +61,7 @@ def test_turns_are_judged_and_then_folded() -> None:
     session = service.memory().session
     assert session.judged_through == 8
     assert coverage(service) == [(2, 6, 2)] or session.compacted_through >= 4
-    assert session.due_at is None
+    assert session.due_at == session.expires_at
     check_i5_bounded(service, KEY)
 
 

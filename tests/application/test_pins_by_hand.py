@@ -279,7 +279,7 @@ def test_pins_over_the_limit_get_folded_without_another_commit() -> None:
     service = Service(model=ScriptedModel(), max_pin_count=3)
     service.commit(plain_turn(1))
     service.drain()
-    assert service.memory().session.due_at is None
+    assert service.memory().session.due_at == service.memory().session.expires_at
     for number in range(4):
         add(service, f"fact {number}")
     service.clock.advance(130)
@@ -296,5 +296,5 @@ def test_pins_within_the_limit_leave_no_work() -> None:
     service.commit(plain_turn(1))
     service.drain()
     add(service, "a")
-    assert service.memory().session.due_at is None
+    assert service.memory().session.due_at == service.memory().session.expires_at
     check_i5_bounded(service, KEY)

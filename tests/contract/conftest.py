@@ -17,18 +17,29 @@ from support.ministack import running_ministack
 from support.sessions import START, Writer
 from turnfold.adapters.dynamo_erasures import DynamoErasures
 from turnfold.adapters.dynamo_memory import DynamoMemoryStore
+from turnfold.adapters.dynamo_shelf import DynamoShelf
 from turnfold.adapters.in_memory_archive import InMemoryArchive
 from turnfold.adapters.in_memory_bucket import InMemoryBucket
 from turnfold.adapters.in_memory_erasures import InMemoryErasures
+from turnfold.adapters.in_memory_shelf import InMemoryShelf
+from turnfold.adapters.in_memory_snapshots import InMemorySnapshots
 from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.adapters.s3_archive import S3Archive
 from turnfold.adapters.s3_objects import S3SessionObjects
+from turnfold.adapters.s3_snapshots import S3Snapshots
 from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from turnfold.application.ports import Archive, Erasures, MemoryStore, SessionObjects
+    from turnfold.application.ports import (
+        Archive,
+        Erasures,
+        MemoryStore,
+        SessionObjects,
+        Shelf,
+        Snapshots,
+    )
 
 MOTO = "moto"
 MINISTACK = pytest.param("ministack", marks=pytest.mark.ministack)
@@ -102,6 +113,8 @@ class Stores:
     services: Services | None
     erasures: Erasures
     objects: SessionObjects
+    shelf: Shelf
+    snapshots: Snapshots
 
     def key(self, session_id: str = "s1") -> SessionKey:
         """A session's key."""
@@ -120,9 +133,21 @@ def stores(services_of_backend: Services | None) -> Stores:
     if services is None:
         memory, bucket = InMemoryStore(clock), InMemoryBucket()
         erasures = InMemoryErasures(memory, clock)
-        return Stores(memory, InMemoryArchive(bucket), clock, tenant, None, erasures, bucket)
+        archive, shelf = InMemoryArchive(bucket), InMemoryShelf(memory)
+        snapshots = InMemorySnapshots(bucket)
+        return Stores(memory, archive, clock, tenant, None, erasures, bucket, shelf, snapshots)
     archive = S3Archive(services.s3, services.bucket)
     store = DynamoMemoryStore(services.dynamodb, services.table, archive, clock)
     objects = S3SessionObjects(services.s3, services.bucket)
     in_table = DynamoErasures(services.dynamodb, services.table, clock)
-    return Stores(store, archive, clock, tenant, services, in_table, objects)
+    return Stores(
+        store,
+        archive,
+        clock,
+        tenant,
+        services,
+        in_table,
+        objects,
+        DynamoShelf(services.dynamodb, services.table),
+        S3Snapshots(services.s3, services.bucket),
+    )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from support.service import KEY, ScriptedModel, Service
+from turnfold.adapters.in_memory_shelf import InMemoryShelf
+from turnfold.adapters.in_memory_snapshots import InMemorySnapshots
 from turnfold.adapters.sqs_archive_bell import parse_archive_message
 from turnfold.application.delete import Delete
 from turnfold.application.erase import EraseSession, EraseUser
+from turnfold.application.put_away import PutAway
+from turnfold.application.restore import Restore, RestoringStore
 from turnfold.application.tend_archive import ArchiveKnock, TendBatch, TendSession
 from turnfold.application.verify_transcript import VerifyTranscript
 
@@ -34,8 +39,13 @@ class ArchiveService(Service):
         """`wrap` may put something between the use cases and a port, as in `Service`."""
         super().__init__(model=model, wrap=wrap, **settings)
         self.bucket = self.raw_archive.bucket
+        self.raw_shelf = InMemoryShelf(self.raw_store)
+        self.shelf = wrap("shelf", self.raw_shelf)
+        self.snapshots = wrap("snapshots", InMemorySnapshots(self.bucket))
+        self.restore = Restore(self.shelf, self.snapshots, self.clock)
+        self.put_away = PutAway(self.store, self.shelf, self.snapshots, self.clock, self.new_id)
+        self._serve(RestoringStore(self.store, self.restore))
         self.objects = wrap("objects", self.bucket)
-        self.verify = VerifyTranscript(self.store, self.transcript)
         erase_user = EraseUser(
             store=self.store,
             erasures=self.erasures,
@@ -53,10 +63,21 @@ class ArchiveService(Service):
             mark_user=erase_user,
         )
         erase = EraseSession(self.store, self.erasures, self.objects, self.clock, SETTLE_SECONDS)
-        self.tend = TendSession(self.store, erase)
+        self.tend = TendSession(self.store, erase, self.put_away, self.restore)
         self.tend_batch = TendBatch(
             tend=self.tend, erase_user=erase_user, bell=self.archive_bell, new_id=self.new_id
         )
+
+    def _serve(self, store: RestoringStore) -> None:
+        """Let all that serves a user bring back what was put away, as the API does."""
+        self.commit_turn = replace(self.commit_turn, store=store)
+        self.sessions = replace(self.sessions, store=store)
+        self.pins = replace(self.pins, store=store)
+        self.context = replace(self.context, store=store)
+        self.turns = replace(self.turns, store=store)
+        self.judge_now = replace(self.judge_now, store=store)
+        self.search = replace(self.search, store=store)
+        self.verify = VerifyTranscript(store, self.transcript)
 
     def receipt(self, erasure: Erasure) -> Erasure:
         """The erasure as it is now."""

@@ -10,6 +10,7 @@ import hashlib
 import json
 import random
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from support.service import count_words
@@ -318,7 +319,10 @@ def check_i5_bounded(service: Service, key: SessionKey) -> None:
     if not settings.auto_compression:
         return
     assert pending_turns(memory, MEASURE) == 0, "I5: pending turns"
-    assert session.due_at is None, "I5: still due"
+    # Due is only when the session expires, or would have, had it not been used since.
+    assert session.due_at is not None, "I5: never due"
+    rested_at = session.due_at - timedelta(days=settings.expire_days)
+    assert session.created_at <= rested_at, "I5: still due"
     if settings.judges_pins:
         assert max(session.judged_through, session.compacted_through) == session.committed_through
     if "HISTORY_SUMMARIZATION" not in settings.strategies:

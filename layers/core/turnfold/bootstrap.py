@@ -31,6 +31,8 @@ from turnfold.application.ports import (
     Erasures,
     KeyRing,
     MemoryStore,
+    Shelf,
+    Snapshots,
     RecallIndex,
 )
 from turnfold.application.prompts import PromptLibrary
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from turnfold.application.judge_pins import PinJudge
     from turnfold.application.open_turns import OpenTurns
     from turnfold.application.read_policy_context import ReadPolicyContext
+    from turnfold.application.put_away import PutAway
+    from turnfold.application.restore import Restore
     from turnfold.application.search_session import SearchSession
     from turnfold.application.search_tenant import SearchTenant
     from turnfold.application.summary_writer import PaidAnswers
@@ -136,9 +140,41 @@ class Turnfold:
 
     @cached_property
     def store(self) -> MemoryStore:
-        """Working memory in DynamoDB."""
-        table = self._env["TURNFOLD_TABLE"]
-        return DynamoMemoryStore(self._clients.dynamodb, table, self.archive, utc_now)
+        """Working memory, for those who serve a user: what was put away comes back."""
+        from turnfold.application.restore import RestoringStore
+
+        return RestoringStore(self.table, self._restore)
+
+    @cached_property
+    def table(self) -> MemoryStore:
+        """Working memory as it is in DynamoDB, for what works in the background."""
+        name = self._env["TURNFOLD_TABLE"]
+        return DynamoMemoryStore(self._clients.dynamodb, name, self.archive, utc_now)
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        """Working memories that were put away."""
+        from turnfold.adapters.s3_snapshots import S3Snapshots
+
+        return S3Snapshots(self._clients.s3, self._env["TURNFOLD_BUCKET"])
+
+    @cached_property
+    def _peeking(self) -> MemoryStore:
+        from turnfold.application.restore import PeekingStore
+
+        return PeekingStore(self.table, self._restore)
+
+    @cached_property
+    def _shelf(self) -> Shelf:
+        from turnfold.adapters.dynamo_shelf import DynamoShelf
+
+        return DynamoShelf(self._clients.dynamodb, self._env["TURNFOLD_TABLE"])
+
+    @cached_property
+    def _restore(self) -> "Restore":
+        from turnfold.application.restore import Restore
+
+        return Restore(self._shelf, self.snapshots, utc_now)
 
     @cached_property
     def doorbell(self) -> Doorbell:
@@ -267,7 +303,7 @@ class Turnfold:
         from turnfold.application.delete import Delete
 
         return Delete(
-            store=self.store,
+            store=self.table,
             erasures=self._erasures,
             bell=self.archive_bell,
             clock=utc_now,
@@ -287,9 +323,9 @@ class Turnfold:
             self._env["TURNFOLD_BUCKET"],
             bypass_governance=bool(self._env.get("TURNFOLD_OBJECT_LOCK_DAYS")),
         )
-        erase = EraseSession(self.store, self._erasures, objects, utc_now, self._settle_seconds)
+        erase = EraseSession(self.table, self._erasures, objects, utc_now, self._settle_seconds)
         return TendBatch(
-            tend=TendSession(self.store, erase),
+            tend=TendSession(self.table, erase, self._put_away, self._restore),
             erase_user=self._erase_user,
             bell=self.archive_bell,
             new_id=new_id,
@@ -306,6 +342,12 @@ class Turnfold:
             return ArchiveKnock(message_id, None, receive_count)
 
     @cached_property
+    def _put_away(self) -> "PutAway":
+        from turnfold.application.put_away import PutAway
+
+        return PutAway(self.table, self._shelf, self.snapshots, utc_now, new_id)
+
+    @cached_property
     def _erasures(self) -> Erasures:
         from turnfold.adapters.dynamo_erasures import DynamoErasures
 
@@ -316,7 +358,7 @@ class Turnfold:
         from turnfold.application.erase import EraseUser
 
         return EraseUser(
-            store=self.store,
+            store=self.table,
             erasures=self._erasures,
             bell=self.archive_bell,
             clock=utc_now,
@@ -365,7 +407,7 @@ class Turnfold:
 
         answers = self._answers(COMPACTOR_SECONDS)
         return CompactSession(
-            store=self.store,
+            store=self.table,
             transcript=self.transcript,
             doorbell=self.doorbell,
             writer=SummaryWriter(answers, self._prompts, ExtractiveSummariser(self.counter.count)),
@@ -390,7 +432,7 @@ class Turnfold:
         from turnfold.application.index_session import IndexSession
 
         embedder = self._embedder(COMPACTOR_SECONDS)
-        return IndexSession(self.store, self.transcript, self._recall_index, embedder)
+        return IndexSession(self.table, self.transcript, self._recall_index, embedder)
 
     @cached_property
     def recall(self) -> Recall:
@@ -410,7 +452,7 @@ class Turnfold:
         """Searching a tenant's sessions."""
         from turnfold.application.search_tenant import SearchTenant
 
-        return SearchTenant(self.store, self.recall)
+        return SearchTenant(self._peeking, self.recall)
 
     @cached_property
     def index_caches(self) -> IndexCaches:
@@ -440,7 +482,7 @@ class Turnfold:
         from turnfold.application.sweep import Sweep
 
         return Sweep(
-            store=self.store,
+            store=self.table,
             doorbell=self.doorbell,
             clock=utc_now,
             new_id=new_id,
@@ -468,7 +510,7 @@ class Turnfold:
 
         name = self._env.get("TURNFOLD_MODEL") or DEFAULT_MODEL
         model = MeasuredModel(OpenAIModel(self._completions(seconds), name), self.metrics)
-        return PaidAnswers(self.store, model, utc_now)
+        return PaidAnswers(self.table, model, utc_now)
 
     def _judge(self, answers: "PaidAnswers | None") -> "PinJudge":
         from turnfold.adapters.rule_judge import RuleJudge

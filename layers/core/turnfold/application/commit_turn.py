@@ -185,8 +185,11 @@ class CommitTurn:
             system_sha256=digest,
             profile_rev=before.profile_rev + (digest != before.system_sha256),
         )
-        if is_due(after) and before.due_at is None:
-            return replace(after, due_at=due_time(turn.committed_at), sweeps=0)
+        # Not to the new `expires_at` each time: that would move the session in the index with every
+        # commit. The sweeper, which comes at the older one, sees that it is too early.
+        due_at = due_time(turn.committed_at) if is_due(after) else after.expires_at
+        if before.is_due_later_than(due_at):
+            return replace(after, due_at=due_at, sweeps=0)
         return after
 
     def _change(

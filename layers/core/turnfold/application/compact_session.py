@@ -316,19 +316,19 @@ class CompactSession:
         self.metrics.record({Metric.SUMMARIES: 1, Metric.DEGRADED_SUMMARIES: int(written.degraded)})
 
     def _settle(self, memory: WorkingMemory) -> None:
-        """Tell the sweeper that nothing is due.
+        """Tell the sweeper that nothing is due before the session expires.
 
         Raises `GuardFailedError` if anything changed meanwhile, since that may have left work.
         """
         session = memory.session
-        if session.due_at is None:
+        if session.due_at == session.expires_at:
             return
         self.store.write(
             Change(
                 key=session.key,
                 epoch=session.epoch,
                 guards={"revision": session.revision},
-                sets={"due_at": None, "sweeps": 0},
+                sets={"due_at": session.expires_at, "sweeps": 0},
                 visible=False,
             )
         )

@@ -247,9 +247,10 @@ class Pins:
                 if pin.status is PinStatus.ACTIVE and pin.pin_id not in removes
             ),
         )
-        if session.due_at or not pins_to_fold(after):
+        due_at = due_time(self.clock())
+        if not session.is_due_later_than(due_at) or not pins_to_fold(after):
             return {}
-        return {"due_at": due_time(self.clock()), "sweeps": 0}
+        return {"due_at": due_at, "sweeps": 0}
 
     def _live(self, key: SessionKey, session: Session | None) -> WorkingMemory:
         if session is not None and session.status is not SessionStatus.LIVE:

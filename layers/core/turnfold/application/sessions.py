@@ -1,7 +1,7 @@
 """Making, changing, reading and listing sessions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from turnfold.application.commit_turn import due_time, system_hash
@@ -168,6 +168,7 @@ class Sessions:
             system_sha256=system_hash(profile.system),
             legal_hold=bool(given.legal_hold),
         )
+        session = replace(session, due_at=session.expires_at)
         self.store.write(Change(key=key, creates=session, profile=profile))
 
     def _change(

@@ -8,7 +8,7 @@ puts away and erases. A session that stays stuck is rung for after ever longer p
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports import (
@@ -83,7 +83,7 @@ class Sweep:
             if session is None or session.due_at is None:
                 return True
             if session.status is SessionStatus.LIVE and session.expires_at > self.clock():
-                self._ring_compactor(session)
+                self._ring_compactor(session, session.due_at)
                 return True
             pause = timedelta(seconds=SWEEP_GRACE_SECONDS)
             self.store.postpone(session, self.clock() + pause)
@@ -98,13 +98,13 @@ class Sweep:
             return False
         return True
 
-    def _ring_compactor(self, session: Session) -> None:
+    def _ring_compactor(self, session: Session, due_at: datetime) -> None:
         pause = min(SWEEP_GRACE_SECONDS * 2 ** min(session.sweeps, 20), MAX_PAUSE_SECONDS)
         self.store.write(
             Change(
                 key=session.key,
                 epoch=session.epoch,
-                guards={"due_at": session.due_at},
+                guards={"due_at": due_at},
                 sets={
                     "due_at": self.clock() + timedelta(seconds=pause),
                     "sweeps": session.sweeps + 1,
@@ -113,7 +113,10 @@ class Sweep:
             )
         )
         self.doorbell.ring(session.key, self.new_id(), session.committed_through)
-        self.metrics.record({Metric.OVERDUE_SESSIONS: 1})
+        grace = timedelta(seconds=SWEEP_GRACE_SECONDS)
+        if session.sweeps or due_at <= session.updated_at + grace:
+            # Else it was to expire then, if nobody had used it since.
+            self.metrics.record({Metric.OVERDUE_SESSIONS: 1})
 
     def _ring_user(self, tenant: str, erasure_id: str) -> bool:
         """An erasure of a user is due again later, until it is done; so it is only rung for."""

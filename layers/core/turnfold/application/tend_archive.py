@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from turnfold.application.drain_batch import FailedKnock, back_off
 from turnfold.application.erase import Again, EraseSession, EraseUser
 from turnfold.application.ports import ArchiveBell, MemoryStore, NewId
+from turnfold.application.put_away import PutAway
+from turnfold.application.restore import Restore
 from turnfold.domain.erasures import ArchiveTask, UserErasure
 from turnfold.domain.errors import GuardFailedError, StoreError
 from turnfold.domain.sessions import SessionKey, SessionStatus
@@ -24,16 +26,25 @@ class TendSession:
 
     store: MemoryStore
     erase: EraseSession
+    put_away: PutAway
+    restore: Restore
 
     def __call__(
         self, key: SessionKey, seconds_left: Callable[[], float] = lambda: 1e9
     ) -> Again | None:
-        """Erase what is to be erased; None if nothing is left to do now. Raises `StoreError`."""
+        """Erase what is to be erased, put away what has expired; None if nothing is left to do.
+
+        Raises `StoreError`.
+        """
         session, _ = self.store.read_session(key, None)
-        if session is None:
-            return None
-        if session.status is SessionStatus.ERASING:
-            return self.erase(key, seconds_left)
+        match session.status if session else None:
+            case SessionStatus.ERASING:
+                return self.erase(key, seconds_left)
+            case SessionStatus.RESTORING if session:
+                # A reader died on the way.
+                self.restore(session)
+            case SessionStatus.LIVE | SessionStatus.EXPIRED:
+                self.put_away(key)
         return None
 
 

@@ -10,7 +10,7 @@ from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin
 from turnfold.domain.planner import pending_turns
 from turnfold.domain.regions import split_regions
-from turnfold.domain.sessions import Session
+from turnfold.domain.sessions import Session, SessionStatus
 from turnfold.domain.summaries import Summary
 from turnfold.domain.transcript import format_time
 from turnfold.domain.turns import Turn
@@ -32,7 +32,7 @@ def listed_session_view(session: Session) -> dict[str, Any]:
     return {
         "session_id": session.key.session_id,
         "user_id": session.user_id,
-        "status": session.status.value,
+        "status": (SessionStatus.EXPIRED if session.is_away else session.status).value,
         "turns": session.committed_through,
         "created_at": format_time(session.created_at),
         "updated_at": format_time(session.updated_at),

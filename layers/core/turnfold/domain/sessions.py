@@ -40,10 +40,12 @@ class SessionStatus(StrEnum):
     """The life of a session.
 
     `EXPIRED`: its working memory is put away in the archive, until the next read or commit.
+    `RESTORING`: it is on its way back.
     """
 
     LIVE = "live"
     EXPIRED = "expired"
+    RESTORING = "restoring"
     ERASING = "erasing"
 
 
@@ -150,6 +152,15 @@ class Session:
     def raw_ranges(self) -> tuple[TurnRange, ...]:
         """The turns that stand word for word: all that no summary covers, ascending."""
         return gaps(((ref.from_turn, ref.to_turn) for ref in self.manifest), self.committed_through)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether working memory is not in the table."""
+        return self.status in (SessionStatus.EXPIRED, SessionStatus.RESTORING)
+
+    def is_due_later_than(self, moment: datetime) -> bool:
+        """Whether the sweeper would look at the session only after that time, or never."""
+        return self.due_at is None or self.due_at > moment
 
     @property
     def expires_at(self) -> datetime:
