@@ -87,6 +87,7 @@ def raw_token(header: object, payload: object, signature: bytes = b"") -> str:
         (EC_KEY, "ES256", "ec"),
         (ED_KEY, "EdDSA", "ed"),
     ],
+    ids=["RS256", "RS384", "PS256", "RS512", "ES256", "EdDSA"],
 )
 def test_a_good_token_tells_its_claims(key: Any, algorithm: str, kid: str) -> None:
     read = reader().read(token(key, algorithm, kid))
@@ -116,7 +117,19 @@ NOW = datetime.now(UTC)
         {"aud": None},
         {"aud": ""},
     ],
-    ids=str,
+    ids=[
+        "expired",
+        "without end",
+        "not yet valid",
+        "made in the future",
+        "of another issuer",
+        "of an issuer that looks alike",
+        "of no issuer",
+        "for another audience",
+        "for other audiences",
+        "for no audience",
+        "for a blank audience",
+    ],
 )
 def test_wrong_claims_are_refused(changes: dict[str, Any]) -> None:
     assert reader().read(token(**changes)) is None
@@ -135,7 +148,17 @@ def test_wrong_claims_are_refused(changes: dict[str, Any]) -> None:
         (b"secret" * 10, "HS256", "secret"),
         (b"secret" * 10, "HS256", "rsa"),
     ],
-    ids=lambda value: type(value).__name__,  # objects have no stable text
+    ids=[
+        "a stranger's",
+        "of another kind",
+        "of another kind, the other way round",
+        "by another algorithm than the key's",
+        "of a key to encrypt with",
+        "of an unknown key",
+        "of no key",
+        "symmetric, by a symmetric key",
+        "symmetric, by a public key",
+    ],
 )
 def test_signatures_of_another_key_are_refused(key: Any, algorithm: str, kid: str | None) -> None:
     assert reader().read(token(key, algorithm, kid)) is None
@@ -157,6 +180,7 @@ def test_a_token_without_signature_is_refused(name: str) -> None:
         (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo),
         (serialization.Encoding.PEM, serialization.PublicFormat.PKCS1),
     ],
+    ids=["PEM", "DER", "PKCS #1"],
 )
 def test_the_public_key_is_no_secret_to_sign_with(form: tuple[Any, Any]) -> None:
     """The oldest forgery: HS256 with what everybody can fetch."""
