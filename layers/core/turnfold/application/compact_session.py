@@ -35,6 +35,9 @@ REFETCH_TOKENS = 8000
 """A history summary is made anew from its original turns when they are few enough to fetch and
 read; else the summaries themselves are folded."""
 
+WORTH_A_CALL = 4
+"""Of pins more than one fold takes, more are folded when a fold spared one in so many."""
+
 STEP_SECONDS = 100.0
 """The longest that one step may take: two model calls with one retry each, and the writes."""
 
@@ -135,8 +138,8 @@ class CompactSession:
         again = None
         try:
             edit = self.judge.of(session).judge(session.key, turns, memory.pins, rev, measure.count)
-        except ModelFailedError:
-            run.model_down = True
+        except ModelFailedError as error:
+            run.model_down = run.model_down or not error.refused_request
             again = TurnRange(turns[0].number, turns[-1].number)
             edit = self.judge.judge_by_rule(turns, memory.pins, rev, measure.count)
         if len(edit.changed) > MAX_PIN_CHANGES and len(turns) > 1:
@@ -155,7 +158,11 @@ class CompactSession:
         judge = self.judge.of(session)
         changed = judge.fold(session.key, step.pins, rev, measure.count, max_tokens=limit)
         edit = edit_of(memory.pins, changed or ())
-        self.store.write(pin_change(session, edit, sets={"pins_settled_rev": rev}))
+        saved = len(memory.pins) - edit.active
+        # More pins than one fold takes: the rest is folded too, while that is worth a call.
+        goes_on = len(step.pins) < len(memory.pins) and saved >= len(step.pins) // WORTH_A_CALL
+        sets = {} if goes_on else {"pins_settled_rev": rev}
+        self.store.write(pin_change(session, edit, sets=sets))
 
     def _fold(self, memory: WorkingMemory, step: Fold, measure: Measure, run: "_Run") -> None:
         written = self.writer.of(memory.session).write(
@@ -253,12 +260,13 @@ class CompactSession:
     ) -> Callable[[], None] | None:
         """The next piece of degraded work to do again, if the model may be back.
 
-        Each is tried once in a run, and none once the model has failed in it.
+        Each is tried once in a run, and none once the model has failed in it. A model that refuses
+        one request may take the next.
         """
         if self.writer.answers is None or run.model_down:
             return None
         session = memory.session
-        if session.rejudge:
+        if session.rejudge and not run.rejudging_refused:
             return lambda: self._rejudge(memory, measure, run)
         for summary in memory.summaries:
             if summary.degraded and summary.ref not in run.redone:
@@ -278,8 +286,9 @@ class CompactSession:
             edit = self.judge.of(session).judge(
                 session.key, turns, memory.pins, session.pin_rev + 1, measure.count
             )
-        except ModelFailedError:
-            run.model_down = True
+        except ModelFailedError as error:
+            run.rejudging_refused = error.refused_request
+            run.model_down = run.model_down or not error.refused_request
             return
         if len(edit.changed) > MAX_PIN_CHANGES and len(turns) > 1:
             self._rejudge(memory, measure, run, most=len(turns) // 2)
@@ -339,6 +348,7 @@ class _Run:
 
     def __init__(self) -> None:
         self.model_down = False
+        self.rejudging_refused = False
         self.redone: set[SummaryRef] = set()
 
     def note(self, written: WrittenSummary) -> None:

@@ -156,7 +156,7 @@ class SummaryWriter:
                     logger.warning(
                         "model failed", extra={"code": "MODEL_FAILED", "status": error.status}
                     )
-                    failed = True
+                    failed = not error.refused_request
                     break
         return self._extracted(order, source, count, model_failed=failed)
 

@@ -176,6 +176,9 @@ class ModelError(TurnfoldError):
     """The language model could not be used."""
 
 
+REFUSED_STATUSES = (400, 413, 422)
+
+
 class ModelFailedError(ModelError):
     """The model gave no usable answer. `status` is the upstream's HTTP status, if any."""
 
@@ -183,6 +186,14 @@ class ModelFailedError(ModelError):
         """Keep a reason without any text of the conversation."""
         self.status = status
         super().__init__(reason if status is None else f"{reason} (upstream status {status})")
+
+    @property
+    def refused_request(self) -> bool:
+        """Whether the endpoint answered that it does not take this very request.
+
+        Its content was filtered or is too long, so another request may well be answered.
+        """
+        return self.status in REFUSED_STATUSES
 
 
 class ModelNotConfiguredError(ModelError):
