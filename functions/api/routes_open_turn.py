@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from api.replies import Reply, answered
 from api.requests import Request, metadata, user_id
 from api.routes import read, write
+from api.routes_turns import judged
 from turnfold.bootstrap import Turnfold
 from turnfold.domain.transcript import format_time
 
@@ -50,11 +51,9 @@ def post_commit(request: Request, service: Turnfold) -> Reply:
         idempotent,
         user_id=user_id(body.get("user_id")),
         metadata=metadata(body.get("metadata")),
+        judged_next=True,
     )
-    answer = committed.answer
-    if committed.session and committed.session.settings.pin_mode == "sync":
-        answer = service.judge_now(key, answer, idempotent)
-    return answered(request, answer)
+    return answered(request, judged(service, committed, idempotent))
 
 
 def delete_open_turn(request: Request, service: Turnfold) -> Reply:

@@ -10,7 +10,8 @@ from api.problems import RefusedError, problem_of
 from api.replies import Reply, answered
 from api.requests import MAX_TOKENS, Request, metadata, model_name, user_id
 from api.routes import read, write
-from turnfold.application.commit_turn import TurnToCommit
+from turnfold.application.answer import Answer, IdempotentRequest
+from turnfold.application.commit_turn import Committed, TurnToCommit
 from turnfold.application.views import turn_view
 from turnfold.bootstrap import Turnfold
 from turnfold.domain.errors import InvalidCursorError, TurnfoldError, TurnNotFoundError
@@ -37,13 +38,22 @@ def post_turn(request: Request, service: Turnfold) -> Reply:
         metadata=metadata(body.get("metadata")),
     )
     idempotent = request.idempotent(f"POST {TURNS}")
-    committed = service.commit(key, turn, idempotent)
-    answer = committed.answer
-    if committed.session and committed.session.settings.pin_mode == "sync":
-        answer = service.judge_now(key, answer, idempotent)
+    committed = service.commit(key, turn, idempotent, judged_next=True)
+    answer = judged(service, committed, idempotent)
     if wanted is None:
         return answered(request, answer)
     return answered(request, answer, **_context(request, service, key, wanted))
+
+
+def judged(service: Turnfold, committed: Committed, idempotent: IdempotentRequest) -> Answer:
+    """The answer to a commit with `judged_next`, after the turn was judged if that is to be now."""
+    session = committed.session
+    if session is None or not session.settings.judges_at_once:
+        return committed.answer
+    try:
+        return service.judge_now(session.key, committed.answer, idempotent)
+    finally:
+        service.commit.ring(committed)
 
 
 def get_turn(request: Request, service: Turnfold) -> Reply:

@@ -108,11 +108,13 @@ class CommitTurn:
         *,
         extra: Mapping[str, Any] | None = None,
         closes: OpenTurnRef | None = None,
+        judged_next: bool = False,
     ) -> Committed:
         """The answer of the contract (201), and the turn with the session after it.
 
         `extra` are further members of the answer, with which it is 200 (chat). `closes` is the open
-        turn that is committed.
+        turn that is committed. With `judged_next` the caller goes on to judge the turn of a session
+        that judges at once, and calls `ring` after that: else the compactor would judge it too.
 
         Raises the errors of `TurnToCommit.check`, `UserMismatchError`, `IdempotencyMismatchError`,
         `SessionErasingError`, or `CommitConflictError` when other commits were faster each time;
@@ -132,8 +134,17 @@ class CommitTurn:
                 continue
             milliseconds = (time.perf_counter() - started) * 1000
             self.metrics.record({Metric.COMMITS: 1, Metric.COMMIT_LATENCY: milliseconds})
+            settings = committed.session.settings if committed.session else self.defaults
+            if not (judged_next and settings.judges_at_once):
+                self.ring(committed)
             return committed
         raise CommitConflictError("other commits to this session were faster; try again")
+
+    def ring(self, committed: Committed) -> None:
+        """Ring the doorbell if the turn may have left work; best effort, the sweeper rings too."""
+        turn, session = committed.turn, committed.session
+        if turn and session and is_due(session):
+            ring_gently(self.doorbell, session.key, turn.turn_id, turn.number)
 
     def _commit(
         self,
@@ -169,8 +180,6 @@ class CommitTurn:
         self.archive.put_record(key, turn.number, turn.turn_id, raw)
         change = self._change(session, before, after, turn, sent, record)
         self.store.write(replace(change, closes=closes))
-        if is_due(after):
-            ring_gently(self.doorbell, key, turn.turn_id, turn.number)
         return Committed(answer, turn, after)
 
     def _after(self, before: Session, turn: Turn, sent: TurnToCommit) -> Session:
@@ -251,7 +260,6 @@ class CommitTurn:
         return memory.profile
 
     def _body(self, after: Session, turn: Turn) -> dict[str, Any]:
-        judged_at_once = after.settings.judges_pins and after.settings.pin_mode == "sync"
         return {
             "session_id": after.key.session_id,
             "turn": turn.number,
@@ -260,7 +268,7 @@ class CommitTurn:
             "tokens": estimate(turn.conversation),
             "tokens_estimated": True,
             "watermark": watermark_view(after, pending_bound(after)),
-            **({"pins": [], "pins_pending": True} if judged_at_once else {}),
+            **({"pins": [], "pins_pending": True} if after.settings.judges_at_once else {}),
         }
 
 

@@ -102,6 +102,7 @@ class OpenTurns:
         *,
         user_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        judged_next: bool = False,
     ) -> Committed:
         """Commit the open turn with some last messages, as `CommitTurn` does.
 
@@ -115,7 +116,9 @@ class OpenTurns:
             found = self.get(key)
             turn = TurnToCommit((*found.messages, *added), user_id, metadata)
             try:
-                return self.commit_turn(key, turn, request, closes=found.ref)
+                return self.commit_turn(
+                    key, turn, request, closes=found.ref, judged_next=judged_next
+                )
             except GuardFailedError:
                 continue
         raise CommitConflictError("appends were faster; try again")

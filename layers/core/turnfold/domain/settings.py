@@ -73,6 +73,11 @@ class Settings:
         """Whether turns are judged for pins at all."""
         return self.pin_mode != "off" and "PIN_JUDGMENT" in self.strategies
 
+    @property
+    def judges_at_once(self) -> bool:
+        """Whether the request that commits a turn judges it."""
+        return self.judges_pins and self.pin_mode == "sync"
+
     def to_json(self) -> dict[str, Any]:
         """The settings as the contract shows them."""
         return asdict(self) | {"policy": dict(self.policy), "strategies": list(self.strategies)}
