@@ -29,7 +29,7 @@ SERVER_SUITES := tests/contract tests/integration tests/chaos/test_kill_burst.py
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: venv venv-ministack vocabulary ## start everything on this machine, at http://127.0.0.1:8787 (PORT)
@@ -40,7 +40,7 @@ demo: venv venv-ministack vocabulary ## a conversation of 30 turns against `make
 	@$(STACK) exec $(PYTHON) -m infra.local.demo
 
 .PHONY: test
-test: check tests acceptance ## check, then all suites that need only this machine (TESTS=path: only that)
+test: check tests acceptance $(if $(TESTS),,e2e) ## check, then all suites that need only this machine (TESTS=path: only that)
 
 .PHONY: check
 check: style types imports template ## ruff, mypy, import-linter, cfn-lint, checkov, sam validate
@@ -70,6 +70,18 @@ build: venv-sam ## sam build, for ARCHITECTURE=x86_64 or arm64; needs Python 3.1
 .PHONY: deploy
 deploy: build ## build, then sam deploy (GUIDED=1 asks for everything; PARAMETERS="Name=Value ...")
 	$(SAM) deploy $(if $(GUIDED),--guided) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
+
+.PHONY: deploy-local
+deploy-local: build venv-ministack ## the deployed form in MiniStack on this machine; prints its address and a key
+	@$(STACK) exec $(PYTHON) -m infra.deployed $(PARAMETERS)
+
+.PHONY: e2e
+e2e: venv venv-ministack venv-sam venv-lambda vocabulary ## build, deploy into MiniStack, use over HTTP, change, delete; containers
+	$(STACK) $(PYTHON) -m pytest tests/e2e
+
+.PHONY: acceptance-deployed
+acceptance-deployed: build venv venv-ministack ## the acceptance suite against the deployed form
+	@$(STACK) infra/deployed/acceptance.sh
 
 .PHONY: plot
 plot: venv vocabulary ## draw docs/policies.png anew, from a conversation: DATA=conversations.jsonl
@@ -132,7 +144,7 @@ vocabulary: venv
 	@$(PYTHON) layers/vocab/unpack.py
 
 # Environments, each exactly as its requirements file says; done in a moment if they are already.
-.PHONY: venv venv-ministack venv-sam venv-checkov venv-lock
+.PHONY: venv venv-ministack venv-sam venv-checkov venv-lambda venv-lock
 venv:
 	@infra/venv.sh .venv infra/requirements/dev.txt layers/core functions
 venv-ministack:
@@ -141,5 +153,7 @@ venv-sam:
 	@infra/venv.sh .venv-sam infra/requirements/sam.txt
 venv-checkov:
 	@infra/venv.sh .venv-checkov infra/requirements/checkov.txt
+venv-lambda:
+	@infra/venv.sh .venv-lambda infra/requirements/lambda.txt
 venv-lock:
 	@infra/venv.sh .venv-lock infra/requirements/lock.txt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -26,6 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="the deployed form on this machine")
     parser.add_argument("--port", type=int, default=PORT, help="of the emulator (%(default)s)")
     parser.add_argument("--keys", type=int, default=1, help="tenants that get a key (%(default)s)")
+    parser.add_argument("--model", metavar="URL", help="an OpenAI-compatible endpoint to use")
     parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE", help="of the template")
     asked = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -41,6 +43,14 @@ def main() -> int:
     return 0
 
 
+def model_parameters(stack: DeployedStack, url: str) -> dict[str, str]:
+    """What tells a stack of its model; the key is `OPENAI_API_KEY`, kept in a secret as on AWS."""
+    secret = stack.client("secretsmanager").create_secret(
+        Name="model-key", SecretString=os.environ.get("OPENAI_API_KEY") or "none"
+    )
+    return {"ModelBaseUrl": url, "ModelSecretArn": secret["ARN"]}
+
+
 def _stop(_number: int, _frame: object) -> None:
     raise Stopped
 
@@ -50,7 +60,10 @@ def _run(asked: argparse.Namespace, folder: Path) -> None:
         print(f"MiniStack is at {emulator.endpoint}; deploying", file=sys.stderr)
         started = time.monotonic()
         stack = DeployedStack(emulator, Sam(REPOSITORY))
-        stack.deploy(dict(one.split("=", 1) for one in asked.parameters))
+        parameters = dict(one.split("=", 1) for one in asked.parameters)
+        if asked.model:
+            parameters |= model_parameters(stack, asked.model)
+        stack.deploy(parameters)
         print(f"deployed in {time.monotonic() - started:.0f} s", file=sys.stderr)
         for number in range(1, asked.keys + 1):
             print(f"key {number}: {stack.new_key(f'local-{number}')}", flush=True)

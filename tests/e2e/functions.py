@@ -56,6 +56,34 @@ def built_functions(built: Path) -> dict[str, BuiltFunction]:
     }
 
 
+def local_template(built: Path) -> Path:
+    """The built template as `sam local` can read it, beside it.
+
+    It reads no aliases in the definition of an API, and no conditions in its security.
+    """
+    template = yaml.load((built / "template.yaml").read_text("utf-8"), Loader)  # noqa: S506 - a safe loader, extended
+    path = built / "local.json"
+    path.write_text(json.dumps(_without_aliases(template)), encoding="utf-8")
+    return path
+
+
+def _without_aliases(part: Any) -> Any:
+    if isinstance(part, str):
+        return part.replace(".Alias}", ".Arn}")
+    if isinstance(part, list):
+        return [_without_aliases(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    reference = part.get("Ref")
+    if isinstance(reference, str) and reference.endswith(".Alias"):
+        return {"Fn::GetAtt": [reference.removesuffix(".Alias"), "Arn"]}
+    found = {name: _without_aliases(one) for name, one in part.items()}
+    if isinstance(found.get("security"), dict):
+        # The branch of an emulator, which has no usage plans.
+        found["security"] = found["security"]["Fn::If"][2]
+    return found
+
+
 def variables(stack: DeployedStack, logical_id: str) -> dict[str, str]:
     """The variables of the deployed function, and credentials."""
     resources = stack.client("cloudformation").describe_stack_resource(

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from e2e.functions import EVENTS, EVENTS_OF, built_functions, python_of_the_runtime, variables
+from e2e.functions import (
+    EVENTS,
+    EVENTS_OF,
+    built_functions,
+    local_template,
+    python_of_the_runtime,
+    variables,
+)
 from e2e.stages import stage
 from infra.deployed.alone import runtime_folder
 from support.forwarder import forwarded
@@ -61,7 +68,7 @@ class Containers:
     def command(self, *arguments: str) -> list[str]:
         return [
             *(str(SAM), "local", *arguments),
-            *("--template", str(self.stack.sam.built / "template.yaml")),
+            *("--template", str(local_template(self.stack.sam.built))),
             *("--env-vars", str(self.variables)),
             "--skip-pull-image",
         ]
