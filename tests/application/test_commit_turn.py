@@ -30,7 +30,7 @@ ANY_CALL = list(itertools.product(range(1, 5), [False, True]))
 READ_WRITE_RING = ["store.read_session", "archive.put_record", "store.write", "doorbell.ring"]
 
 
-def watched(**settings: Any) -> tuple[Service, Interference]:  # noqa: ANN401 - any setting
+def watched(**settings: Any) -> tuple[Service, Interference]:
     interference = Interference()
     return Service(wrap=interference.wrap, **settings), interference
 
@@ -336,6 +336,28 @@ def test_a_commit_that_overlaps_the_end_of_a_compaction_stays_due() -> None:
     service.commit(plain_turn(2))
     service.queue._messages.clear()
     assert service.memory().session.due_at is not None
+
+
+@pytest.mark.parametrize(("at", "late"), ANY_CALL)
+def test_a_commit_that_overlaps_a_change_of_settings_stays_due(at: int, late: bool) -> None:
+    """Judgement is switched on, and all there is was judged, while a commit goes on without it."""
+    service, interference = watched(pin_mode="off")
+    service.commit_plain(1)
+
+    def switched_on_then_deaf() -> None:
+        service.sessions.patch(KEY, SessionInput(settings={"pin_mode": "async"}))
+        service.drain()
+
+    interference.arm(at, switched_on_then_deaf, late=late)
+    service.commit(plain_turn(2))
+    if interference.disarm():
+        return
+    service.queue._messages.clear()
+    for _ in range(3):
+        service.clock.advance(300)
+        service.sweep()
+        service.drain()
+    assert service.memory().session.judged_through == 2
 
 
 def test_the_answer_is_that_of_a_plain_request() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from support.service import Reply, ScriptedModel, down
@@ -32,10 +33,11 @@ _BAD: dict[str, Reply] = {
 }
 
 
+@dataclass
 class MoodyModel(ScriptedModel):
     """Its `mood` is one of `MOODS`; "busy" pins something of every turn and rewords pins."""
 
-    mood = "good"
+    mood: str = "good"
 
     def _reply(self, request: ModelRequest) -> Reply:
         if self.mood == "down":

@@ -233,15 +233,18 @@ class CommitTurn:
             )
             if getattr(after, name) != getattr(before, name)
         }
-        if after.due_at:
+        if is_due(after):
             # Also when it was due before: the compactor may say meanwhile that it is not any more.
             changed["due_at"] = after.due_at
         profile = None
-        guards: dict[str, Any] = {"next_turn": before.next_turn}
+        # Settings are part of the profile's revision, and by them it was decided whether to ring.
+        guards: dict[str, Any] = {
+            "next_turn": before.next_turn,
+            "profile_rev": before.profile_rev,
+        }
         if "user_id" in changed:
             guards["user_id"] = before.user_id
         if after.profile_rev != before.profile_rev:
-            guards["profile_rev"] = before.profile_rev
             profile = replace(self._profile(after.key), system=system)
         return Change(
             key=after.key,
