@@ -29,7 +29,7 @@ SERVER_SUITES := tests/contract tests/integration tests/chaos/test_kill_burst.py
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: venv venv-ministack vocabulary ## start everything on this machine, at http://127.0.0.1:8787 (PORT)
