@@ -18,7 +18,6 @@ from support.sessions import START, Writer
 from turnfold.adapters.dynamo_erasures import DynamoErasures
 from turnfold.adapters.dynamo_memory import DynamoMemoryStore
 from turnfold.adapters.dynamo_shelf import DynamoShelf
-from turnfold.adapters.in_memory_archive import InMemoryArchive
 from turnfold.adapters.in_memory_bucket import InMemoryBucket
 from turnfold.adapters.in_memory_erasures import InMemoryErasures
 from turnfold.adapters.in_memory_shelf import InMemoryShelf
@@ -133,7 +132,7 @@ def stores(services_of_backend: Services | None) -> Stores:
     if services is None:
         memory, bucket = InMemoryStore(clock), InMemoryBucket()
         erasures = InMemoryErasures(memory, clock)
-        archive, shelf = InMemoryArchive(bucket), InMemoryShelf(memory)
+        shelf = InMemoryShelf(memory)
         snapshots = InMemorySnapshots(bucket)
         return Stores(memory, archive, clock, tenant, None, erasures, bucket, shelf, snapshots)
     archive = S3Archive(services.s3, services.bucket)

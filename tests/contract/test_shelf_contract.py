@@ -17,6 +17,8 @@ from turnfold.domain.sessions import Session, SessionStatus
 from turnfold.domain.snapshots import Snapshot, pack_snapshot, snapshot_of, unpack_snapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from turnfold.domain.memory import WorkingMemory
 
 pytestmark = pytest.mark.parametrize("backend", ["in-memory", MOTO, MINISTACK])
@@ -128,7 +130,7 @@ def test_each_step_happens_only_in_its_state(stores: Stores, state: str) -> None
     if state == "another snapshot":
         session, allowed = replace(session, snapshot="other"), set()
     smaller = replace(snapshot, turns=snapshot.turns[:1])
-    steps = {
+    steps: dict[str, Callable[[], object]] = {
         "rest": lambda: stores.shelf.rest(session),
         "clear all": lambda: stores.shelf.clear(session),
         "clear some": lambda: stores.shelf.clear(session, smaller),

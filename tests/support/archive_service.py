@@ -13,6 +13,7 @@ from turnfold.application.delete import Delete
 from turnfold.application.erase import EraseSession, EraseUser
 from turnfold.application.put_away import PutAway
 from turnfold.application.restore import Restore, RestoringStore
+from turnfold.application.roll_up import RollUp
 from turnfold.application.tend_archive import ArchiveKnock, TendBatch, TendSession
 from turnfold.application.verify_transcript import VerifyTranscript
 
@@ -63,7 +64,10 @@ class ArchiveService(Service):
             mark_user=erase_user,
         )
         erase = EraseSession(self.store, self.erasures, self.objects, self.clock, SETTLE_SECONDS)
-        self.tend = TendSession(self.store, erase, self.put_away, self.restore)
+        self.roll_up = RollUp(self.store, self.archive, self.transcript)
+        self.tend = TendSession(self.store, erase, self.put_away, self.restore, self.roll_up)
+        self.compact = replace(self.compact, archive_bell=self.archive_bell)
+        self.drain_batch = replace(self.drain_batch, compact=self.compact)
         self.tend_batch = TendBatch(
             tend=self.tend, erase_user=erase_user, bell=self.archive_bell, new_id=self.new_id
         )

@@ -316,6 +316,7 @@ class Turnfold:
         """Looking after the archive of sessions, for a batch of the archivist's messages."""
         from turnfold.adapters.s3_objects import S3SessionObjects
         from turnfold.application.erase import EraseSession
+        from turnfold.application.roll_up import RollUp
         from turnfold.application.tend_archive import TendBatch, TendSession
 
         objects = S3SessionObjects(
@@ -325,7 +326,13 @@ class Turnfold:
         )
         erase = EraseSession(self.table, self._erasures, objects, utc_now, self._settle_seconds)
         return TendBatch(
-            tend=TendSession(self.table, erase, self._put_away, self._restore),
+            tend=TendSession(
+                store=self.table,
+                erase=erase,
+                put_away=self._put_away,
+                restore=self._restore,
+                roll_up=RollUp(self.table, self.archive, self.transcript),
+            ),
             erase_user=self._erase_user,
             bell=self.archive_bell,
             new_id=new_id,
@@ -416,6 +423,7 @@ class Turnfold:
             clock=utc_now,
             new_id=new_id,
             metrics=self.metrics,
+            archive_bell=self.archive_bell,
         )
 
     @cached_property

@@ -1,6 +1,7 @@
 """The transcript in this process, for tests."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from turnfold.adapters.in_memory_bucket import InMemoryBucket
 from turnfold.adapters.s3_archive import (
@@ -58,8 +59,12 @@ class InMemoryArchive:
 
     def list_segments(self, key: SessionKey) -> Sequence[Segment]:
         """See `Archive`."""
-        names = self.bucket.names(f"{session_prefix(key)}segments/")
-        return sorted(one for name in names if (one := read_segment_key(name)) is not None)
+        found: list[Segment] = []
+        for name in self.bucket.names(f"{session_prefix(key)}segments/"):
+            segment = read_segment_key(name)
+            if segment is not None:
+                found.append(replace(segment, size=self.bucket.size(name)))
+        return sorted(found)
 
     def remove_segments(self, key: SessionKey, segments: Sequence[Segment]) -> None:
         """See `Archive`."""

@@ -35,6 +35,11 @@ class InMemoryBucket:
             self.gets += 1
             return self._current(name)
 
+    def size(self, name: str) -> int:
+        """The bytes of the newest version."""
+        with self._lock:
+            return len(self._current(name) or b"")
+
     def names(self, prefix: str) -> list[str]:
         """The names of all current objects under a prefix, in the order of their bytes."""
         with self._lock:

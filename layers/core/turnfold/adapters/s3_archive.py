@@ -10,6 +10,7 @@ import random
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -120,8 +121,9 @@ class S3Archive:
         self._remove([record_key(key, number, turn_id) for number, turn_id in names])
 
     def put_segment(self, key: SessionKey, segment: Segment, data: bytes) -> None:
-        """See `Archive`; one PutObject."""
-        self._put_once(segment_key(key, segment), data, "application/gzip")
+        """See `Archive`; one PutObject, under a tag that lifecycle rules can name."""
+        tag = {"Tagging": "turnfold=segment"}
+        self._put_once(segment_key(key, segment), data, "application/gzip", tag)
 
     def get_segment(self, key: SessionKey, segment: Segment) -> bytes | None:
         """See `Archive`; one GetObject."""
@@ -134,8 +136,10 @@ class S3Archive:
         while True:
             with mapped_errors("list the transcript"):
                 answer = self._client.list_objects_v2(**request)
-            names = (entry["Key"] for entry in answer.get("Contents", []))
-            found += [one for name in names if (one := read_segment_key(name)) is not None]
+            for entry in answer.get("Contents", []):
+                segment = read_segment_key(entry["Key"])
+                if segment is not None:
+                    found.append(replace(segment, size=entry["Size"]))
             if not answer["IsTruncated"]:
                 return found
             request["ContinuationToken"] = answer["NextContinuationToken"]
@@ -166,19 +170,32 @@ class S3Archive:
                 raise
             return answer["Body"].read()
 
-    def _put_once(self, object_key: str, data: bytes, content_type: str) -> None:
+    def _put_once(
+        self,
+        object_key: str,
+        data: bytes,
+        content_type: str,
+        more: Any = None,  # noqa: ANN401
+    ) -> None:
         checksum = base64.b64encode(hashlib.sha256(data).digest()).decode()
         for attempt in range(WRITE_ATTEMPTS):
             try:
                 with mapped_errors("archive"):
-                    self._put(object_key, data, content_type, checksum)
+                    self._put(object_key, data, content_type, checksum, more or {})
             except _WriteConflictError:
                 self._sleep(random.uniform(0, WRITE_PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter
             else:
                 return
         raise ThrottledError("archive: other writes to the same object were faster")
 
-    def _put(self, object_key: str, data: bytes, content_type: str, checksum: str) -> None:
+    def _put(
+        self,
+        object_key: str,
+        data: bytes,
+        content_type: str,
+        checksum: str,
+        more: Any,  # noqa: ANN401
+    ) -> None:
         try:
             self._client.put_object(
                 Bucket=self._bucket,
@@ -187,6 +204,7 @@ class S3Archive:
                 ContentType=content_type,
                 ChecksumSHA256=checksum,
                 IfNoneMatch="*",
+                **more,
             )
         except ClientError as error:
             codes = error_codes(error)

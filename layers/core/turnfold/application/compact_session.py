@@ -6,24 +6,39 @@ guards on the watermarks and revisions, and the slower one reads again.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from turnfold.application.judge_pins import PinJudge
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.pin_changes import MAX_PIN_CHANGES, judgement_change, pin_change
-from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId, TokenCounter
+from turnfold.application.ports import (
+    ArchiveBell,
+    Change,
+    Clock,
+    Doorbell,
+    MemoryStore,
+    NewId,
+    TokenCounter,
+)
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.ringing import ring_gently
 from turnfold.application.summary_writer import SummaryOrder, SummaryWriter, WrittenSummary
-from turnfold.domain.errors import GuardFailedError, ModelFailedError, StoreUnavailableError
+from turnfold.domain.errors import (
+    GuardFailedError,
+    ModelFailedError,
+    StoreError,
+    StoreUnavailableError,
+)
 from turnfold.domain.measure import Measure
 from turnfold.domain.measurements import Metric
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pin_rules import edit_of
 from turnfold.domain.planner import Fold, FoldPins, JudgeTurns, Step, next_step
 from turnfold.domain.regions import Entry
-from turnfold.domain.sessions import SessionKey, SessionStatus, SummaryRef, TurnRange
+from turnfold.domain.segments import next_segment
+from turnfold.domain.sessions import Session, SessionKey, SessionStatus, SummaryRef, TurnRange
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
 
@@ -71,6 +86,7 @@ class CompactSession:
     clock: Clock
     new_id: NewId
     metrics: Metrics = NO_METRICS
+    archive_bell: ArchiveBell | None = None
 
     def __call__(
         self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float] = lambda: 1e9
@@ -102,6 +118,7 @@ class CompactSession:
                 if not quiet:
                     return Outcome.WAITING
                 self._settle(memory)
+                self._ring_archivist(memory.session)
                 return Outcome.DONE
             if seconds_left() < STEP_SECONDS:
                 turn = memory.session.committed_through
@@ -341,6 +358,19 @@ class CompactSession:
                 visible=False,
             )
         )
+
+    def _ring_archivist(self, session: Session) -> None:
+        """Have records rolled up, if there are enough of them; best effort, the next run rings too.
+
+        The ring's id is that of the work, so rings for the same are one message.
+        """
+        if self.archive_bell is None:
+            return
+        if next_segment(session.committed_through, session.archived_through):
+            ring_id = f"{session.epoch}-{session.archived_through}-{session.committed_through}"
+            # The next run rings again.
+            with suppress(StoreError):
+                self.archive_bell.ring(session.key, ring_id)
 
 
 class _Run:

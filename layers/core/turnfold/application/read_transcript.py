@@ -14,7 +14,7 @@ from turnfold.application.ports import Archive
 from turnfold.domain.errors import DamagedRecordError, StoreUnavailableError
 from turnfold.domain.segments import KEPT_RECORDS, Segment, covering, unpack_segment
 from turnfold.domain.sessions import Session, SessionKey
-from turnfold.domain.transcript import Record
+from turnfold.domain.transcript import Record, is_intact
 from turnfold.domain.turns import Turn
 
 LOOK_AHEAD = 20
@@ -132,6 +132,9 @@ class Transcript:
             rivals = [ArchivedRecord(one.turn, one.raw) for one in records]
             if expected is not None:
                 rivals = [one for one in rivals if one.turn.sha256 == expected]
+            if len(rivals) > 1:
+                # One of them says of itself the hash of another.
+                rivals = [one for one in rivals if is_intact(one.raw)]
             if len(rivals) != 1:
                 raise DamagedRecordError(f"the record of turn {number} cannot be told")
             expected = rivals[0].turn.prev_sha256

@@ -13,6 +13,7 @@ from turnfold.application.erase import Again, EraseSession, EraseUser
 from turnfold.application.ports import ArchiveBell, MemoryStore, NewId
 from turnfold.application.put_away import PutAway
 from turnfold.application.restore import Restore
+from turnfold.application.roll_up import RollUp
 from turnfold.domain.erasures import ArchiveTask, UserErasure
 from turnfold.domain.errors import GuardFailedError, StoreError
 from turnfold.domain.sessions import SessionKey, SessionStatus
@@ -28,11 +29,12 @@ class TendSession:
     erase: EraseSession
     put_away: PutAway
     restore: Restore
+    roll_up: RollUp
 
     def __call__(
         self, key: SessionKey, seconds_left: Callable[[], float] = lambda: 1e9
     ) -> Again | None:
-        """Erase what is to be erased, put away what has expired; None if nothing is left to do.
+        """Erase, put away, roll up: what the session needs; None if nothing is left to do.
 
         Raises `StoreError`.
         """
@@ -43,7 +45,12 @@ class TendSession:
             case SessionStatus.RESTORING if session:
                 # A reader died on the way.
                 self.restore(session)
-            case SessionStatus.LIVE | SessionStatus.EXPIRED:
+            case SessionStatus.LIVE if session:
+                again = self.roll_up(session, seconds_left)
+                if again is not None:
+                    return again
+                self.put_away(key)
+            case SessionStatus.EXPIRED:
                 self.put_away(key)
         return None
 

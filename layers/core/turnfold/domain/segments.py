@@ -7,7 +7,7 @@ they are). The same records give the same bytes, so of two writers either may be
 
 import gzip
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 BASE_TURNS = 32
 """Turns of a new segment."""
@@ -20,16 +20,23 @@ records, 5 + 5 smaller segments and 4 of the largest (and fewer on average)."""
 KEPT_RECORDS = 8
 """The newest records stay single: commits that race for a number are settled behind them."""
 
-MAX_SEGMENT_BYTES = 8 * 1024 * 1024
-"""Uncompressed. A reader of one turn takes the whole segment, so there is an end to merging."""
+MAX_RECORD_BYTES = 8 * 1024 * 1024
+"""Records of a new segment; with large turns it holds fewer of them, but at least one."""
+
+MAX_SEGMENT_BYTES = 2 * 1024 * 1024
+"""Compressed. A reader of one turn takes the whole segment, so there is an end to merging."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Segment:
-    """Names a segment by the turns that it holds, both inclusive."""
+    """Names a segment by the turns that it holds, both inclusive.
+
+    `size` is what it takes in bytes, where a list told it.
+    """
 
     first: int
     last: int
+    size: int = field(default=0, compare=False)
 
     @property
     def turns(self) -> int:
@@ -65,6 +72,22 @@ def covering(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     return tuple(kept)
 
 
+def next_segment(committed_through: int, archived_through: int) -> Segment | None:
+    """The turns of the next segment to make; None while there are too few."""
+    last = archived_through + BASE_TURNS
+    return Segment(archived_through + 1, last) if last <= committed_through - KEPT_RECORDS else None
+
+
+def fitting(records: Sequence[bytes]) -> Sequence[bytes]:
+    """As many of the first records as one new segment takes; at least one."""
+    size = 0
+    for count, record in enumerate(records):
+        size += len(record) + 1
+        if count and size > MAX_RECORD_BYTES:
+            return records[:count]
+    return records
+
+
 def holder(segments: Iterable[Segment], number: int) -> Segment | None:
     """The segment that holds a turn; the largest, if there are several."""
     holders = [one for one in segments if one.first <= number <= one.last]
@@ -74,15 +97,13 @@ def holder(segments: Iterable[Segment], number: int) -> Segment | None:
 def to_merge(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """The oldest run of `FAN` neighbours of one size that make the next size, if there is one.
 
-    `segments` are disjoint and ascending. The largest size is `BASE_TURNS` × `FAN`².
+    `segments` are disjoint and ascending. The largest size is `BASE_TURNS` × `FAN`² turns.
     """
-    for size in (BASE_TURNS, BASE_TURNS * FAN):
-        run: list[Segment] = []
-        for one in segments:
-            follows = not run or one.first == run[-1].last + 1
-            run = [*run, one] if one.turns == size and follows else []
-            if not run and one.turns == size:
-                run = [one]
-            if len(run) == FAN:
+    for turns in (BASE_TURNS, BASE_TURNS * FAN):
+        for start in range(len(segments) - FAN + 1):
+            run = segments[start : start + FAN]
+            neighbours = run[-1].last - run[0].first + 1 == FAN * turns
+            small = sum(one.size for one in run) <= MAX_SEGMENT_BYTES
+            if neighbours and small and all(one.turns == turns for one in run):
                 return tuple(run)
     return ()
