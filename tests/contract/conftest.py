@@ -134,7 +134,9 @@ def stores(services_of_backend: Services | None) -> Stores:
         erasures = InMemoryErasures(memory, clock)
         shelf = InMemoryShelf(memory)
         snapshots = InMemorySnapshots(bucket)
-        return Stores(memory, archive, clock, tenant, None, erasures, bucket, shelf, snapshots)
+        return Stores(
+            memory, InMemoryArchive(bucket), clock, tenant, None, erasures, bucket, shelf, snapshots
+        )
     archive = S3Archive(services.s3, services.bucket)
     store = DynamoMemoryStore(services.dynamodb, services.table, archive, clock)
     objects = S3SessionObjects(services.s3, services.bucket)
