@@ -18,6 +18,7 @@ from support.sessions import START, Writer
 from turnfold.adapters.dynamo_erasures import DynamoErasures
 from turnfold.adapters.dynamo_memory import DynamoMemoryStore
 from turnfold.adapters.dynamo_shelf import DynamoShelf
+from turnfold.adapters.in_memory_archive import InMemoryArchive
 from turnfold.adapters.in_memory_bucket import InMemoryBucket
 from turnfold.adapters.in_memory_erasures import InMemoryErasures
 from turnfold.adapters.in_memory_shelf import InMemoryShelf
