@@ -18,6 +18,9 @@ from turnfold.bootstrap import Turnfold
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+# So that a failed assertion there shows its values.
+pytest.register_assert_rewrite("support.reports")
+
 VOCABULARY = Path(__file__).resolve().parents[2] / "layers" / "vocab" / "vocabulary"
 
 type MakeTurnfold = Callable[..., Turnfold]

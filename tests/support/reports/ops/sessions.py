@@ -1,0 +1,105 @@
+"""Operations on sessions: create, read, list, delete, pins."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from support.reports.ops.working import catch_up
+from support.reports.registry import operation
+from support.reports.run import DEFAULT_TENANT, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from support.reports.run import Run
+
+type Op = dict[str, Any]
+type Scope = Mapping[str, Any]
+
+
+@operation("create_session")
+def create_session(run: Run, op: Op, _scope: Scope) -> Result:
+    """PUT; the contract has no ids made by the server, so without one the client makes it."""
+    given = op.get("session_id")
+    name = op.get("tenant", DEFAULT_TENANT), str(uuid.uuid4()) if given is None else str(given)
+    body = {key: op[key] for key in ("system", "user_id", "metadata") if key in op}
+    settings = {**run.settings, **op.get("settings", {})}
+    if settings:
+        body["settings"] = settings
+    answer = run.client.session(name, "PUT", "", body)
+    if answer.status in (200, 201):
+        run.known.add(name)
+    return Result("create_session", op, [answer], name)
+
+
+@operation("get_session")
+def get_session(run: Run, op: Op, _scope: Scope) -> Result:
+    return Result("get_session", op, [run.client.session(run.name_of(op), "GET")])
+
+
+@operation("list_sessions")
+def list_sessions(run: Run, op: Op, _scope: Scope) -> Result:
+    """All pages."""
+    tenant = op.get("tenant", DEFAULT_TENANT)
+    user = f"&user_id={quote(op['user_id'], safe='')}" if "user_id" in op else ""
+    items, cursor, answers = [], "", []
+    while True:
+        target = f"/v1/sessions?limit={op.get('limit', 100)}{user}{cursor}"
+        answers.append(run.client("GET", target, tenant=tenant))
+        if answers[-1].status != 200:
+            break
+        items += answers[-1].body["items"]
+        following = answers[-1].body["next_cursor"]
+        if following is None:
+            break
+        cursor = f"&cursor={quote(following, safe='')}"
+    return Result("list_sessions", op, answers, items)
+
+
+@operation("delete_session")
+def delete_session(run: Run, op: Op, _scope: Scope) -> Result:
+    name = run.name_of(op)
+    answer = run.client.session(name, "DELETE")
+    session = run.ledger.of(name)
+    if answer.status == 202:
+        session.deleted = True
+        session.open = []
+        run.known.discard(name)
+    return Result("delete_session", op, [answer])
+
+
+@operation("delete_user")
+def delete_user(run: Run, op: Op, _scope: Scope) -> Result:
+    target = f"/v1/users/{quote(op['user_id'], safe='')}"
+    return Result("delete_user", op, [run.client("DELETE", target)])
+
+
+@operation("pins")
+def pins(run: Run, op: Op, _scope: Scope) -> Result:
+    """The active pins, once the workers have seen every turn."""
+    catch_up(run)
+    name = run.name_of(op)
+    if run.ledger.of(name).turns:
+        run.known.add(name)
+    run.ensure(name)
+    status = op.get("status", "active")
+    answer = run.client.session(name, "GET", f"/pins?limit=100&status={status}")
+    return Result("pins", op, [answer], answer.body.get("items"))
+
+
+@operation("pin_add")
+def pin_add(run: Run, op: Op, _scope: Scope) -> Result:
+    name = run.name_of(op)
+    run.ensure(name)
+    body = {key: op[key] for key in ("text", "sources", "replaces", "confidence") if key in op}
+    return Result("pin_add", op, [run.client.session(name, "POST", "/pins", body)])
+
+
+@operation("http_get", "http")
+def http_get(run: Run, op: Op, _scope: Scope) -> Result:
+    """A request by path; `{urlencoded x}` was replaced before."""
+    tenant = op.get("tenant", DEFAULT_TENANT)
+    answer = run.client(op.get("method", "GET"), op["path"], op.get("body"), tenant=tenant)
+    return Result("http_get", op, [answer])
