@@ -392,11 +392,18 @@ def test_a_cap_is_shorter_than_what_it_replaces_and_all_fit_side_by_side(
 ) -> None:
     settings = merge_settings(Settings(), changes)
     cap = summary_cap(settings, source, replaced)
-    assert 1 <= cap <= max(1, replaced * 2 // 3)
+    assert 1 <= cap <= max(1, replaced * 3 // 4)
     assert cap * (max_histories(settings) + 1) <= settings.window_token_threshold
 
 
-def test_a_fifth_or_two_hundred_tokens() -> None:
+def test_a_round_is_a_fifth_or_two_hundred_tokens() -> None:
     settings = Settings(window_token_threshold=100_000)
-    assert summary_cap(settings, 500, 10_000) == 200
-    assert summary_cap(settings, 1200, 10_000) == 240
+    assert summary_cap(settings, 500, 10_000, single=True) == 200
+    assert summary_cap(settings, 1200, 10_000, single=True) == 240
+
+
+def test_a_history_is_a_third_from_300_to_600_tokens() -> None:
+    settings = Settings(window_token_threshold=100_000)
+    assert summary_cap(settings, 500, 10_000) == 300
+    assert summary_cap(settings, 1200, 10_000) == 400
+    assert summary_cap(settings, 9000, 10_000) == 600

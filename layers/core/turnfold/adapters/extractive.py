@@ -36,7 +36,7 @@ _SAME_PART = 0.8
 # Once this share of the room is used, sentences of less than this share of the best one's worth
 # would only fill the page.
 _ENOUGH = 0.5
-_LEAST_WORTH = 0.25
+_LEAST_WORTH = 0.1
 # A cut sentence is better than a summary that leaves this share of its room unused.
 _WORTH_CUTTING = 0.4
 _LEAST_CUT = 24

@@ -50,12 +50,16 @@ MAX_HISTORIES = 4
 """History summaries side by side, at most: more tiers than this are no finer to a reader."""
 
 ROUND_SUMMARY_TOKENS = 200
-"""A summary has at most this many tokens, or a fifth of its source where that is more."""
+ROUND_SHARE = 5
+"""A round summary has at most 200 tokens, or a fifth of its source where that is more."""
 
-MAX_SUMMARY_TOKENS = 300
+HISTORY_SUMMARY_TOKENS = 300
+HISTORY_SHARE = 3
+"""A history summary may keep more: nothing stands behind it but the archive. It reaches its full
+size within some thirty short turns, and from then on the context does not grow any more."""
+
+MAX_SUMMARY_TOKENS = 600
 """However long its source is: the window's tokens stay flat while the conversation goes on."""
-
-SOURCE_SHARE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +99,22 @@ class Fold:
 type Step = JudgeTurns | FoldPins | Fold
 
 
-def summary_cap(settings: Settings, source_tokens: int, replaced_tokens: int) -> int:
+def summary_cap(
+    settings: Settings, source_tokens: int, replaced_tokens: int, *, single: bool = False
+) -> int:
     """The most tokens that a summary may have, but for the identifiers appended to it.
 
     `source_tokens` is what the original turns cost, `replaced_tokens` what the window entries cost
     that the summary replaces: it must be well shorter than these. It is also small enough that all
-    summaries that may stand side by side fit the window's token threshold.
+    summaries that may stand side by side fit the window's token threshold. `single` is a summary of
+    one turn.
     """
-    wanted = min(max(ROUND_SUMMARY_TOKENS, source_tokens // SOURCE_SHARE), MAX_SUMMARY_TOKENS)
+    least, share = (
+        (ROUND_SUMMARY_TOKENS, ROUND_SHARE) if single else (HISTORY_SUMMARY_TOKENS, HISTORY_SHARE)
+    )
+    wanted = min(max(least, source_tokens // share), MAX_SUMMARY_TOKENS)
     room = settings.window_token_threshold // (max_histories(settings) + 2)
-    return max(1, min(wanted, room, replaced_tokens * 2 // 3))
+    return max(1, min(wanted, room, replaced_tokens * 3 // 4))
 
 
 def max_histories(settings: Settings) -> int:
@@ -269,7 +279,7 @@ def _fresh_run(
         if messages + 1 > max(1, settings.window_max_size // 2):
             continue
         tokens = sum(load.tokens for load in (*standing, *loads[end:]))
-        if tokens + ROUND_SUMMARY_TOKENS <= settings.window_token_threshold // 2:
+        if tokens + HISTORY_SUMMARY_TOKENS <= settings.window_token_threshold // 2:
             break
     return _at_most(fresh[:end], measure)
 
@@ -291,7 +301,8 @@ def _fold(entries: Sequence[Entry], settings: Settings, measure: Measure) -> Fol
     source = sum(
         measure.tokens(one) if isinstance(one, Turn) else one.source_tokens for one in entries
     )
-    return Fold(tuple(entries), summary_cap(settings, source, replaced))
+    single = len(entries) == 1 and isinstance(entries[0], Turn)
+    return Fold(tuple(entries), summary_cap(settings, source, replaced, single=single))
 
 
 def _is_history(entry: Entry) -> TypeGuard[Summary]:
@@ -326,7 +337,7 @@ class _Load:
             elif shortens and measure.exceeds((entry,), settings.round_token_threshold):
                 self.messages += 1
                 tokens = measure.tokens(entry)
-                self._known += summary_cap(settings, tokens, tokens)
+                self._known += summary_cap(settings, tokens, tokens, single=True)
             else:
                 self.messages += len(entry.conversation)
                 self._raw.append(entry)
