@@ -22,7 +22,8 @@ from turnfold.domain.judgement import (
 from turnfold.domain.messages import content_texts
 from turnfold.domain.pin_rules import PinEdit, PinFactory, ProposedPin, apply_proposals
 from turnfold.domain.pin_slots import pin_slot
-from turnfold.domain.pins import Pin, PinStatus, Trust
+from turnfold.domain.pins import Pin, PinStatus, weakest
+from turnfold.domain.quarantine import quarantine_reason
 from turnfold.domain.sessions import Session, SessionKey
 from turnfold.domain.tokens import CountText
 from turnfold.domain.turns import Turn
@@ -110,7 +111,7 @@ class PinJudge:
                     key,
                     request,
                     prompt.version,
-                    lambda answer: parse_aggregation(finished_text(answer), ids),
+                    lambda answer: _safe_facts(answer, ids),
                 )
             except RejectedAnswerError as error:
                 logger.warning(
@@ -165,11 +166,10 @@ class PinJudge:
             sources = [by_id[pin_id] for pin_id in fact.folds_pin_ids]
             if len(sources) == 1 and sources[0].text == fact.text:
                 continue
-            operator = any(pin.trust is Trust.OPERATOR for pin in sources)
             changed.append(
                 made.new(
                     fact.text,
-                    trust=Trust.OPERATOR if operator else sources[0].trust,
+                    trust=weakest(pin.trust for pin in sources),
                     confidence=min(pin.confidence for pin in sources),
                     sources=tuple(sorted({turn for pin in sources for turn in pin.sources})),
                     folded_from=fact.folds_pin_ids,
@@ -180,6 +180,14 @@ class PinJudge:
 
     def _factory(self, rev: int, count: CountText) -> PinFactory:
         return PinFactory(now=self.clock(), rev=rev, new_id=self.new_id, count=count)
+
+
+def _safe_facts(answer: ModelAnswer, ids: Sequence[str]) -> tuple[FoldedFact, ...]:
+    """The folded facts of an answer, none of which may instruct a model or carry a secret."""
+    facts = parse_aggregation(finished_text(answer), ids)
+    if any(quarantine_reason(fact.text) in ("instruction", "secret") for fact in facts):
+        raise RejectedAnswerError("unsafe")
+    return facts
 
 
 def finished_text(answer: SpokenAnswer | ModelAnswer) -> str:

@@ -1,5 +1,6 @@
 """Pins: confirmed facts that are never dropped to save tokens."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -20,6 +21,14 @@ class Trust(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"
     OPERATOR = "operator"
+
+
+_FROM_WEAK_TO_STRONG = (Trust.ASSISTANT, Trust.USER, Trust.OPERATOR)
+
+
+def weakest(trusts: Iterable[Trust]) -> Trust:
+    """The trust of a text made of several: that of the weakest, or folding would add trust."""
+    return min(trusts, key=_FROM_WEAK_TO_STRONG.index)
 
 
 @dataclass(frozen=True, slots=True)
