@@ -14,6 +14,8 @@ REFUSALS = [
     "I'm afraid I can't do that.",
     "I cannot assist with that.",
     "I can't help you with this request.",
+    "I can't produce this summary as requested.",
+    "I cannot write that.",
     "I won't be able to help with that, since I will not summarise it.",
     "I must decline.",
     "I'm unable to help.",

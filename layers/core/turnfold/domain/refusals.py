@@ -12,7 +12,10 @@ _CANNOT = (
     r"(?:can\s?not|can['’]t|could\s?n['’]?t|won['’]t|will\s+not"
     r"|['’]m\s+(?:unable|not)|am\s+(?:unable|not))"
 )
-_TASKS = r"(?:assist|help|comply|provide|summari[sz]e|fulfil|process|answer|engage|do\s+that)"
+_TASKS = (
+    r"(?:assist|help|comply|provide|summari[sz]e|fulfil|process|answer|engage|produce|generate"
+    r"|create|write|complete|do\s+(?:that|this|so))"
+)
 _REFUSALS = (
     # English. A summary speaks of "the assistant", so an "I" that cannot is the model itself.
     r"(?:i(?:['’]?m|\s+am)?\s+(?:\w+\s+){0,2})?"
