@@ -14,6 +14,7 @@ from support.strategies import turns
 from turnfold.domain.measure import Measure
 from turnfold.domain.messages import chat_form
 from turnfold.domain.tokens import (
+    LEAST_AUDIO_TOKENS,
     LOW_DETAIL_TOKENS,
     OTHER_PART_TOKENS,
     PART_TOKENS,
@@ -56,6 +57,10 @@ def test_a_refusal_costs_its_text() -> None:
         ({"type": "image_url", "image_url": {"url": "data:" + "A" * 10**6}}, 765),
         ({"type": "image_url", "image_url": {"url": "u", "detail": "low"}}, LOW_DETAIL_TOKENS),
         ({"type": "input_audio", "input_audio": {"data": "A" * 10**6}}, PART_TOKENS["input_audio"]),
+        ({"type": "input_audio", "input_audio": {"data": "A" * 64_000}}, 120),
+        ({"type": "input_audio", "input_audio": {"data": ""}}, LEAST_AUDIO_TOKENS),
+        ({"type": "input_audio", "input_audio": {}}, PART_TOKENS["input_audio"]),
+        ({"type": "input_audio"}, PART_TOKENS["input_audio"]),
         ({"type": "file", "file": {"file_data": "A" * 10**6}}, PART_TOKENS["file"]),
         ({"type": "hologram"}, OTHER_PART_TOKENS),
     ],

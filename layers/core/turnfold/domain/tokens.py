@@ -22,12 +22,21 @@ OTHER_PART_TOKENS = 1000
 """Estimates: a high-detail picture of 1024 by 1024 costs 765 at OpenAI and one of low detail 85; a
 minute of sound about 600; a page of a file about 1,000. Base64 is never counted as text."""
 
+AUDIO_CHARACTERS_PER_TOKEN = 533
+LEAST_AUDIO_TOKENS = 50
+"""Sound costs ten tokens a second, so a short piece must not be taken for minutes. 533 characters
+of base64 are 400 bytes, a tenth of a second at 32 kbit/s; most recordings have more."""
+
 
 def count_part(part: Mapping[str, Any], count: CountText) -> int:
     """Tokens of one content part."""
     for member in ("text", "refusal"):
         if isinstance(part.get(member), str):
             return count(part[member])
+    sound = part.get("input_audio")
+    if isinstance(sound, Mapping) and isinstance(sound.get("data"), str):
+        tokens = len(sound["data"]) // AUDIO_CHARACTERS_PER_TOKEN
+        return min(max(tokens, LEAST_AUDIO_TOKENS), PART_TOKENS["input_audio"])
     picture = part.get("image_url")
     if isinstance(picture, Mapping) and picture.get("detail") == "low":
         return LOW_DETAIL_TOKENS
