@@ -156,6 +156,28 @@ def test_in_a_script_without_blanks_a_tool_is_told_from_the_user() -> None:
     assert judged(fact("北京住客"), turns=(shown,)).changed[0].reason == "tool_output"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user keeps notes about tea in /home/ada/Vault.",
+        "The user orders tea as ORD-5512.",
+        "The user drinks 17 cups of tea.",
+    ],
+)
+def test_what_nobody_said_is_held_back(text: str) -> None:
+    assert judged(fact(text)).changed[0].reason == "not_said"
+
+
+def test_what_is_known_may_be_written_in_another_way() -> None:
+    said = turn(3, "I pay 1500 euros, as on May 3, 2026. It is in ~/vault.", tool="€99")
+    for text in ("The user pays €1500.", "On 3 May 2026 the user paid.", "The vault is ~/vault."):
+        assert judged(fact(text), turns=(said,)).active == 1
+    assert judged(fact("The user pays €99."), turns=(said,)).active == 0
+    known = a_pin("p1", text="The flat costs 900 euros.")
+    again = fact("The tea flat costs 900 euros in Oslo.", replaces="p1")
+    assert judged(again, pins=(known,)).active == 1
+
+
 def full() -> tuple[Pin, ...]:
     return tuple(a_pin(f"p{number:03d}") for number in range(MAX_PINS))
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from turnfold.domain.errors import InvalidPinError
+from turnfold.domain.identifiers import extract_identifiers
+from turnfold.domain.judgement import SPEAKERS
 from turnfold.domain.limits import MAX_PIN_CHARACTERS, MAX_PINS
 from turnfold.domain.messages import content_texts
 from turnfold.domain.pin_slots import pin_slot
@@ -145,9 +147,12 @@ def apply_proposals(
 
     A fact that is known already changes nothing. A correction invalidates the pin that it names and
     is added itself. Instructions, secrets, over-long texts, what the user neither said nor
-    confirmed and what only a tool said are kept as quarantined, out of every context.
+    confirmed, what only a tool said and identifiers that nobody said are kept as quarantined, out
+    of every context.
     """
     active = {pin.pin_id: pin for pin in pins}
+    spoken = [text for turn in turns for role in SPEAKERS for text in _texts_of(turn, role)]
+    known = _pieces(" ".join([*spoken, *(pin.text for pin in pins)]))
     changed: list[Pin] = []
     by_number = {turn.number: turn for turn in turns}
     changed += [
@@ -158,7 +163,7 @@ def apply_proposals(
     for proposal in proposals:
         if any(_same_fact(pin.text, proposal.text) for pin in active.values()):
             continue
-        reason = _held_back(proposal, by_number.get(proposal.turn))
+        reason = _held_back(proposal, by_number.get(proposal.turn), known)
         replaced = _replaced(proposal, active.values())
         if not reason and len(active) >= MAX_PINS and replaced not in active:
             reason = "too_many"
@@ -176,8 +181,11 @@ def apply_proposals(
     return edit_of(pins, changed)
 
 
-def _held_back(proposal: ProposedPin, turn: Turn | None) -> str | None:
-    """Why a proposed pin must not become active; None if it may."""
+def _held_back(proposal: ProposedPin, turn: Turn | None, known: set[str]) -> str | None:
+    """Why a proposed pin must not become active; None if it may.
+
+    `known` are the pieces of all that was said in the judged turns and is pinned already.
+    """
     reason = quarantine_reason(proposal.text)
     if reason:
         return reason
@@ -190,6 +198,8 @@ def _held_back(proposal: ProposedPin, turn: Turn | None) -> str | None:
     fact = _words(proposal.text)
     if not fact & said and fact & shown:
         return "tool_output"
+    if any(not _pieces(one) & known for one in extract_identifiers(proposal.text)):
+        return "not_said"
     return None
 
 
@@ -207,6 +217,15 @@ def _texts_of(turn: Turn, role: str) -> Iterable[str]:
     for message in turn.conversation:
         if message["role"] == role:
             yield from content_texts(message)
+
+
+_PIECE = re.compile(r"\d+|[^\W\d_]{2,}")
+
+
+def _pieces(text: str) -> set[str]:
+    """The words and numbers of a text, since an identifier may be written in another way."""
+    folded = text.casefold()
+    return set(_PIECE.findall(folded)) or {folded}
 
 
 _WORD = re.compile(r"[^\W\d_]{4,}|\d{2,}")
