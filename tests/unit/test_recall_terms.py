@@ -59,6 +59,10 @@ def test_codes_are_found_whole_and_in_parts(text: str, parts: set[str]) -> None:
     assert set(terms(text)) >= parts
 
 
+def test_colours_of_a_terminal_are_no_letters() -> None:
+    assert terms("a\x1b[31mred\x1b[0mb \x1b[1;32mok\x1b[m") == terms("a red b ok")
+
+
 def test_scripts_without_blanks_give_characters_and_pairs() -> None:
     assert terms("北京烤鸭") == ["北", "京", "烤", "鸭", "北京", "京烤", "烤鸭"]
     assert set(terms("東京タワー")) >= {"東京", "タワ", "東"}

@@ -13,7 +13,7 @@ from turnfold.domain.recall.folding import fold
 from turnfold.domain.recall.function_words import FUNCTION_WORDS
 from turnfold.domain.recall.stemming import stem
 
-TERMS_VERSION = 1
+TERMS_VERSION = 2
 """Grows when the same text gives other terms than before; indexes of older versions are made anew.
 """
 
@@ -39,6 +39,8 @@ _PIECE = re.compile(rf"(?P<dense>[{_DENSE}]+)|[^{_DENSE}]+")
 _LETTERS_AND_DIGITS = re.compile(r"([^\W\d_]+)(\d+)|(\d+)([^\W\d_]+)")
 # People write 17% and ask how many percent.
 _SPELLED = str.maketrans({"%": " percent ", "$": " dollar ", "€": " euro ", "£": " pound "})
+# What colours a terminal ends with a letter, which is none of the text's.
+_TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _SEPARATORS = re.compile(r"[-_./:#]")
 
 
@@ -62,6 +64,8 @@ def is_single_character(term: str) -> bool:
 
 def terms_of(text: str) -> Iterator[Term]:
     """All terms of a text, in order, repeated as often as they occur."""
+    if "\x1b" in text:
+        text = _TERMINAL.sub(" ", text)
     for run in _RUN.finditer(fold(text).translate(_SPELLED)):
         words = _WORD.findall(run.group())
         for word in words:
