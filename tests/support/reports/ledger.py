@@ -56,7 +56,7 @@ class Ledger:
     def note_texts(self, messages: list[dict[str, Any]]) -> None:
         """Remember what was said, taken or not: no error and no log may repeat it."""
         for message in messages:
-            content = message.get("content") if isinstance(message, dict) else None
+            content = message.get("content")
             if isinstance(content, str):
                 self.texts.add(content)
 

@@ -23,7 +23,7 @@ type Scope = Mapping[str, Any]
 def raw_scan(run: Run, op: Op, _scope: Scope) -> Result:
     """Everything in table, bucket (all versions), queues and dead letters."""
     stack = run.stack
-    found = {
+    found: dict[str, Any] = {
         "items": stack.stores.items(),
         "objects": stack.stores.objects(),
         "delete_markers": stack.stores.delete_markers(),

@@ -13,6 +13,7 @@ from support.reports.run import DEFAULT_TENANT, Result
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from support.api import Answer
     from support.reports.run import Run
 
 type Op = dict[str, Any]
@@ -24,7 +25,7 @@ def create_session(run: Run, op: Op, _scope: Scope) -> Result:
     """PUT; the contract has no ids made by the server, so without one the client makes it."""
     given = op.get("session_id")
     name = op.get("tenant", DEFAULT_TENANT), str(uuid.uuid4()) if given is None else str(given)
-    body = {key: op[key] for key in ("system", "user_id", "metadata") if key in op}
+    body: Op = {key: op[key] for key in ("system", "user_id", "metadata") if key in op}
     settings = {**run.settings, **op.get("settings", {})}
     if settings:
         body["settings"] = settings
@@ -42,9 +43,17 @@ def get_session(run: Run, op: Op, _scope: Scope) -> Result:
 @operation("list_sessions")
 def list_sessions(run: Run, op: Op, _scope: Scope) -> Result:
     """All pages."""
+    answers, items = all_sessions(run, op)
+    return Result("list_sessions", op, answers, items)
+
+
+def all_sessions(run: Run, op: Op) -> tuple[list[Answer], list[Any]]:
+    """The answers, and the sessions on them."""
     tenant = op.get("tenant", DEFAULT_TENANT)
     user = f"&user_id={quote(op['user_id'], safe='')}" if "user_id" in op else ""
-    items, cursor, answers = [], "", []
+    items: list[Any] = []
+    answers: list[Answer] = []
+    cursor = ""
     while True:
         target = f"/v1/sessions?limit={op.get('limit', 100)}{user}{cursor}"
         answers.append(run.client("GET", target, tenant=tenant))
@@ -55,7 +64,7 @@ def list_sessions(run: Run, op: Op, _scope: Scope) -> Result:
         if following is None:
             break
         cursor = f"&cursor={quote(following, safe='')}"
-    return Result("list_sessions", op, answers, items)
+    return answers, items
 
 
 @operation("delete_session")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from support.reports.checks.contexts import check_context
 from support.reports.config import budget_of, policy_of
 from support.reports.ledger import clean
+from support.reports.ops.sessions import all_sessions
 from support.reports.registry import operation
 from support.reports.run import Result
 from support.reports.turn_shape import can_follow, is_whole
@@ -172,9 +173,7 @@ def page_all(run: Run, op: Op, _scope: Scope) -> Result:
     """Every page. The contract lists upwards; downwards goes by `from` and `to`."""
     name, what, limit = run.name_of(op), op.get("what", "transcript"), op.get("limit", 20)
     if what == "sessions":
-        from support.reports.ops.sessions import list_sessions
-
-        return Result("page_all", op, data=list_sessions(run, op, {}).data)
+        return Result("page_all", op, data=all_sessions(run, op)[1])
     if op.get("order", "asc") == "asc" or what != "transcript":
         return Result("page_all", op, data=run.client.pages(name, what, limit))
     newest = run.client.session(name, "GET").ok()["turns"]

@@ -45,7 +45,7 @@ def sec_01(run: Run) -> None:
 
 @outcome("MUT-01")
 def mut_01(run: Run) -> None:
-    assert run.last("python"), "looked at by the operation itself"
+    assert len(run.all("python")) == 1, "looked at by the operation itself"
 
 
 @outcome("MUT-02")
