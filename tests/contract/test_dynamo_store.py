@@ -153,7 +153,7 @@ def test_every_read_of_the_table_sees_the_newest_state(stores: Stores, services:
     writer.commit()
     asked: list[tuple[str, bool]] = []
 
-    def note(params: dict[str, Any], model: Any, **_: object) -> None:  # noqa: ANN401 - botocore's
+    def note(params: dict[str, Any], model: Any, **_: object) -> None:
         if "IndexName" in params:
             return
         tables = params.get("RequestItems", {services.table: params})

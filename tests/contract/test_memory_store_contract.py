@@ -117,6 +117,7 @@ def test_every_field_of_a_session_comes_back(stores: Stores) -> None:
         legal_hold=True,
         erasure_id="e",
         erasing_since=START,
+        rebuild=True,
     )
     default = a_session(stores.key())
     same = [
@@ -786,7 +787,7 @@ def test_no_read_shows_a_mixture_while_a_writer_folds(stores: Stores) -> None:
     assert reads[0] > 0
 
 
-# What a session has cost ---------------------------------------------------------------------------
+# What a session has cost --------------------------------------------------------------------
 
 
 def test_usage_adds_up_by_step_and_model(stores: Stores) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -180,18 +181,15 @@ def test_the_sweeper_rings_for_sessions_that_are_due(
     from datetime import timedelta
 
     from turnfold import bootstrap
-    from turnfold.application.sweep import Sweep
 
     session = api.session(uuid.uuid4().hex)
     session.commit()
     assert sweeper({}, Context()) == {"rung": 0, "failed": 0}
     later = bootstrap.utc_now() + timedelta(hours=1)
-    turnfold.__dict__["sweep"] = Sweep(
-        turnfold.store, turnfold.doorbell, lambda: later, bootstrap.new_id
-    )
+    turnfold.__dict__["sweep"] = replace(turnfold.sweep, clock=lambda: later)
     assert sweeper({}, Context(5.0)) == {"rung": 0, "failed": 0}, "no time is left"
     assert sweeper({}, Context())["rung"] >= 1
-    monkeypatch.setattr(turnfold.store, "due_sessions", _raise)
+    monkeypatch.setattr(turnfold.table, "due_sessions", _raise)
     assert sweeper({}, Context()) == {"rung": 0, "failed": 1}
 
 

@@ -93,7 +93,7 @@ def test_a_question_is_an_instruction_and_data(fake: FakeOpenAI, model: OpenAIMo
 
 def test_a_schema_asks_for_strict_json(fake: FakeOpenAI, model: OpenAIModel) -> None:
     before = len(fake.requests())
-    question = ModelRequest("pin judgement!", "Judge.", "data", 500, JUDGEMENT_SCHEMA)
+    question = ModelRequest("pin judgement!", "Judge.", "data", JUDGEMENT_SCHEMA)
     answer = model.ask(question)
     (asked,) = asked_since(fake, before)
     wanted = asked.body["response_format"]
@@ -429,7 +429,7 @@ def test_without_structured_output_the_prompt_has_to_do(
     complaint = {"error": {"message": "This response_format type is unavailable now"}}
     fake.script(Rule(match="response_format", status=400, body=complaint, times=None))
     before = len(fake.requests())
-    question = ModelRequest("pin_judgement", "Judge.", "data", 500, JUDGEMENT_SCHEMA)
+    question = ModelRequest("pin_judgement", "Judge.", "data", JUDGEMENT_SCHEMA)
     model.ask(question)
     model.ask(question)
     assert ["response_format" in one.body for one in asked_since(fake, before)] == [

@@ -1,6 +1,6 @@
 """Watches every call of a port and disturbs one: a crash, or something that happens meanwhile."""
 
-# ruff: noqa: ANN401 - whatever a port takes and returns is handed on
+
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ moments = st.integers(0, 7 * 10**15).map(lambda past: EPOCH + timedelta(microsec
 
 
 @given(values)
-def test_a_document_keeps_value_type_and_order(value: Any) -> None:  # noqa: ANN401 - any JSON
+def test_a_document_keeps_value_type_and_order(value: Any) -> None:
     assert repr(read_document(document(value))) == repr(value)
 
 
@@ -120,7 +120,7 @@ def test_a_turn_comes_back(messages: list[dict[str, Any]], turn_number: int) -> 
 
 @pytest.mark.parametrize("character", ["x", "漢", '"'])
 def test_a_turn_is_archived_above_the_inline_size(character: str) -> None:
-    def turn_of(count: int) -> Any:  # noqa: ANN401 - a turn or its place
+    def turn_of(count: int) -> Any:
         turn = replace(a_turn(1)[0], messages=({"role": "user", "content": character * count},))
         return read_turn(turn_item(KEY, turn))
 
@@ -150,7 +150,7 @@ def test_a_confidence_is_exact(confidence: float) -> None:
 
 
 @given(values, moments)
-def test_records_that_expire_come_back(value: Any, expires_at: datetime) -> None:  # noqa: ANN401
+def test_records_that_expire_come_back(value: Any, expires_at: datetime) -> None:
     record = a_record(body={"x": value}, expires_at=expires_at)
     item = idempotency_item(KEY, record)
     assert repr(read_idempotency(item)) == repr(record)

@@ -145,7 +145,9 @@ def test_a_turn_without_text_has_a_vector_of_zeros() -> None:
     piece = decode_vectors(VectorPiece(TurnRange(1, 2), [unit(()), unit((3, 4))]).encode())
     assert piece is not None
     assert list(piece.vectors[0]) == [0, 0]
-    assert closest(unit((1, 1)), [piece], 5) == [(2, pytest.approx(1.4 / 2**0.5))]
+    ((number, score),) = closest(unit((1, 1)), [piece], 5)
+    assert number == 2
+    assert score == pytest.approx(1.4 / 2**0.5)
 
 
 def test_the_closest_come_first_and_only_above_zero() -> None:

@@ -10,8 +10,8 @@ class MessageStore(Protocol):
     """Keeps one list of messages for each id. `turnfold.testing` checks a store of one's own.
 
     What goes in comes out deeply equal and in order; what was handed in or out can be changed by
-    its owner without touching what is stored. Any text is an id, and no id sees another's messages; what
-    is no text raises `ValueError`.
+    its owner without touching what is stored. Any text is an id, and no id sees another's messages;
+    what is no text raises `ValueError`.
     """
 
     def get_messages(self, memory_id: str) -> list[Message]:
