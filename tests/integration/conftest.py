@@ -48,6 +48,7 @@ def make_turnfold(
                 "TURNFOLD_TABLE": moto_services.table,
                 "TURNFOLD_BUCKET": moto_services.bucket,
                 "TURNFOLD_QUEUE_URL": moto_services.queue_url,
+                "TURNFOLD_ARCHIVE_QUEUE_URL": moto_services.archive_queue_url,
                 "TURNFOLD_KEY_FILE": str(keys),
                 "TIKTOKEN_CACHE_DIR": str(VOCABULARY),
             }
