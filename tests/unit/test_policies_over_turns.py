@@ -82,6 +82,15 @@ def test_the_newest_turn_stays_with_all_its_questions() -> None:
     assert OVER_LIMIT in choice.flags
 
 
+def test_what_is_about_to_be_sent_is_the_newest_turn() -> None:
+    """As in WIN-05: one message means the question that is to be answered."""
+    choice = choose_of_turns(
+        policy(name="limit_count", max_count=1), [plain(1)], now=NOW, incoming=[user("next")]
+    )
+    assert choice.messages == (user("next"),)
+    assert OVER_LIMIT not in choice.flags
+
+
 def test_a_turn_is_as_old_as_its_commit() -> None:
     turns = [plain(1, 9), committed(2, [{**user("q"), "created_at": "2019-01-01"}, assistant()], 1)]
     choice = choose_of_turns(policy(name="time_window", window_minutes=60), turns, now=NOW)

@@ -62,8 +62,8 @@ def choose_of_turns(
 ) -> TurnChoice:
     """What a policy makes of turns, oldest first, between system messages and those to be sent.
 
-    A message is as old as the commit of its turn, whatever it says itself. The newest turn and the
-    messages about to be sent are protected, as far as policies protect anything.
+    A message is as old as the commit of its turn, whatever it says itself. What is about to be sent
+    is the newest turn, or else the last one of `turns`: as far as policies protect anything, that.
     """
     messages: list[Message] = [chat_form(one) for one in system]
     sources: list[int | None] = [None] * len(messages)
@@ -75,6 +75,8 @@ def choose_of_turns(
             messages.append(chat_form(message))
             sources.append(turn.number)
             times.append(turn.committed_at)
+    if incoming:
+        protected = len(messages)
     messages += [chat_form(one) for one in incoming]
     sources += [None] * len(incoming)
     times += [now] * len(incoming)
