@@ -36,13 +36,21 @@ class ContextParameters:
     policy: Mapping[str, Any] | None = None
     incoming: tuple[Message, ...] = ()
     include_open: bool = False
+    begun: int = 0
+    """How many of the incoming messages are those of the open turn."""
 
     @property
     def request(self) -> ContextRequest:
         """What the use case is asked for."""
         recall = DEFAULT_RECALL if self.recall is None else self.recall
         return ContextRequest(
-            self.max_tokens, self.model, self.incoming, self.query, recall, self.policy
+            self.max_tokens,
+            self.model,
+            self.incoming,
+            self.query,
+            recall,
+            self.policy,
+            self.begun,
         )
 
     def etag(self, state: str) -> str:

@@ -34,7 +34,10 @@ def _context(request: Request, service: Turnfold, asked: ContextParameters) -> R
     memory = service.context.memory(request.session_key)
     etag = asked.etag(memory.session.etag)
     # Assembling and counting is what a client that knows the state does not need.
-    body = None if knows(request, etag) else service.context.view(memory, asked.request)
+    body = None
+    if not knows(request, etag):
+        encoding = service.counter.encoding(asked.model or memory.session.settings.model)
+        body = service.context.view(memory, asked.request) | {"encoding": encoding}
     return with_etag(request, etag, Reply(body=body))
 
 
@@ -45,7 +48,8 @@ def _with_open_turn(
     found = service.open_turns.find(request.session_key) if asked.include_open else None
     if found:
         # An agent's turn under way may end with calls that wait for their answers.
-        return replace(asked, incoming=check_begun((*found.messages, *asked.incoming)))
+        messages = check_begun((*found.messages, *asked.incoming))
+        return replace(asked, incoming=messages, begun=len(found.messages))
     return replace(asked, incoming=check_question(asked.incoming) if asked.incoming else ())
 
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from support.api import Session, question, reply, turn
 from turnfold.application import read_context
-from turnfold.application.ports import Change
-from turnfold.domain.sessions import SessionKey
-from turnfold.domain.settings import Settings
-
-if TYPE_CHECKING:
-    from turnfold.bootstrap import Turnfold
 
 BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"max_tokens": 0}, "invalid_parameter"),
@@ -71,11 +65,18 @@ def test_wrong_parameters_are_refused(talked: Session, body: dict[str, Any], cod
     talked("POST", "/context", body).problem(422, code)
 
 
-@pytest.mark.parametrize("policy", ["message_window", "composite", "relevancy"])
-def test_policies_of_later_versions_say_so(talked: Session, policy: str) -> None:
-    talked("GET", f"/context?policy={policy}").problem(501, "not_implemented")
-    talked("POST", "/context", {"policy": {"name": policy}}).problem(501, "not_implemented")
-    talked("GET", "/context?policy=random").problem(422, "invalid_policy")
+@pytest.mark.parametrize("policy", ["message_window", "composite", "random"])
+def test_policies_that_lack_something_say_so(talked: Session, policy: str) -> None:
+    talked("GET", f"/context?policy={policy}").problem(422, "invalid_policy")
+    talked("POST", "/context", {"policy": {"name": policy}}).problem(422, "invalid_policy")
+
+
+def test_a_policy_is_named_in_its_context(talked: Session) -> None:
+    spec = {"name": "message_window", "max_messages": 3}
+    shown = talked("POST", "/context", {"policy": spec}).ok()
+    assert talked("GET", "/context?policy=message_window&max_messages=3").ok() == shown
+    assert shown["policy"]["name"] == "message_window"
+    assert len(shown["messages"]) == 3
 
 
 def test_coming_messages_are_appended_and_their_system_message_stands_in(talked: Session) -> None:
@@ -134,11 +135,21 @@ def test_a_context_too_large_to_answer_is_refused(
     talked("GET", "/context").problem(413, "context_too_large")
 
 
-def test_a_session_of_a_later_policy_says_so(talked: Session, turnfold: Turnfold) -> None:
-    settings = Settings(policy={"name": "message_window", "max_messages": 3})
-    key = SessionKey("local", talked.id)
-    live, _ = turnfold.store.read_session(key, None)
-    assert live
-    turnfold.store.write(Change(key, epoch=live.epoch, sets={"settings": settings}))
-    talked("GET", "/context").problem(501, "not_implemented")
-    talked("GET", "/context?policy=progressive").ok()
+def test_a_session_has_a_policy_of_its_own(talked: Session) -> None:
+    policy = {"name": "message_window", "max_messages": 3}
+    talked("PATCH", "", {"settings": {"policy": policy}}).ok()
+    assert talked("GET", "/context").ok()["policy"]["name"] == "message_window"
+    assert "policy" not in talked("GET", "/context?policy=progressive").ok()
+
+
+@pytest.mark.parametrize(
+    ("model", "encoding"),
+    [(None, "o200k_base"), ("my-deployment", "o200k_base"), ("gpt-35-turbo", "cl100k_base")],
+)
+def test_a_context_names_what_it_was_counted_with(
+    session: Session, model: str | None, encoding: str
+) -> None:
+    session.commit()
+    assert session("POST", "/context", {"model": model}).ok()["encoding"] == encoding
+    session("PATCH", "", {"settings": {"model": model}}).ok()
+    assert session("GET", "/context").ok()["encoding"] == encoding

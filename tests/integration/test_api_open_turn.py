@@ -63,6 +63,32 @@ def test_a_context_shows_it_where_asked(session: Session) -> None:
     session("GET", "/context?include_open=perhaps").problem(422, "invalid_parameter")
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"max_tokens": 400},
+        {"policy": {"name": "token_limit", "max_tokens": 400}},
+        {"policy": {"name": "message_window", "max_messages": 50}, "max_tokens": 400},
+    ],
+)
+def test_a_long_open_turn_is_shortened_to_a_budget(session: Session, asked: Json) -> None:
+    """It is kept here, so nothing is lost; what a client sends along is never cut."""
+    session.commit()
+    log = {**FOUND, "content": "2026-01-01 ok\n" * 4000}
+    append(session, question("Dump the log."), ASKS, log)
+    context = session("POST", "/context", {"include_open": True, **asked}).ok()
+    assert context["tokens"]["total"] <= 400
+    assert [one["role"] for one in context["messages"][-3:]] == ["user", "assistant", "tool"]
+    shown = context["messages"][-1]["content"]
+    assert shown.startswith("2026-01-01 ok")
+    assert "characters left out; see the open turn for the whole text" in shown
+    (elided,) = context["elided"]
+    assert (elided["turn"], elided["message"]) == (2, 2)
+    assert session("GET", "/open-turn").ok()["messages"][2] == log
+    sent = {"messages": [question("Word. " * 4000)], "max_tokens": 400}
+    session("POST", "/context", sent).problem(422, "budget_too_small")
+
+
 @pytest.mark.parametrize("messages", [None, [], "hello", [{"role": "user"}], [{"content": "a"}]])
 def test_wrong_messages_are_refused(session: Session, messages: Json) -> None:
     refused = session("POST", "/open-turn/messages", {"messages": messages})

@@ -85,6 +85,10 @@ class TiktokenCounter:
             self._counts.put(key, tokens)
         return tokens
 
+    def encoding(self, model: str | None = None) -> str:
+        """The name of the encoding that texts of that model are counted with."""
+        return encoding_name(model)
+
     def _encoding(self, name: str) -> "Encoding":
         encoding = self._encodings.get(name)
         if encoding is not None:

@@ -1,25 +1,27 @@
 """Reading a context: one read of working memory, then pure assembly."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports import MemoryStore, TokenCounter
 from turnfold.application.read_memory import require_memory
 from turnfold.application.recall import Recall
-from turnfold.application.views import context_view, working_memory_view
+from turnfold.application.views import context_view, elided_view, working_memory_view
 from turnfold.domain.context import NOTHING_RECALLED, Context, Recalled, assemble
+from turnfold.domain.elision import Elision, elide
 from turnfold.domain.errors import ContextTooLargeError
 from turnfold.domain.limits import MAX_CONTEXT_BYTES
 from turnfold.domain.measure import Measure
 from turnfold.domain.measurements import Metric
 from turnfold.domain.memory import WorkingMemory
-from turnfold.domain.messages import Message, split_leading
+from turnfold.domain.messages import Message, chat_form, split_leading
 from turnfold.domain.policies.registry import PROGRESSIVE
 from turnfold.domain.recalled import RecalledTurn
 from turnfold.domain.sessions import SessionKey
 from turnfold.domain.summaries import Summary
+from turnfold.domain.tokens import PER_LIST, count_messages
 from turnfold.domain.transcript import canonical
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ class ContextRequest:
 
     System messages before the incoming ones stand in for the session's own, as in a chat. With a
     `query`, at most `recall` turns that answer it are quoted. `policy` stands in for the session's
-    own.
+    own. The first `begun` of the incoming messages are those of the open turn: kept here, so they
+    may be shortened.
     """
 
     max_tokens: int | None = None
@@ -43,6 +46,7 @@ class ContextRequest:
     query: str | None = None
     recall: int = DEFAULT_RECALL
     policy: Mapping[str, Any] | None = None
+    begun: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +87,15 @@ class ReadContext:
         measure = self.measure(memory, request.model)
         policy = _policy(memory, request)
         if policy["name"] != PROGRESSIVE and self.by_policy:
-            view = self.by_policy().view(memory, measure, policy, request)
+            by_policy = self.by_policy()
+            budget = by_policy.budget(policy, request)
+            request, cut = _open_turn_within(budget, memory, request, measure)
+            view = by_policy.view(memory, measure, policy, request)
         else:
+            request, cut = _open_turn_within(request.max_tokens, memory, request, measure)
             view = context_view(memory, self._assembled(memory, measure, request), measure)
+        number = memory.session.next_turn
+        view["elided"] += [elided_view(number, one) for one in cut]
         size = len(canonical(view))
         if size > MAX_CONTEXT_BYTES:
             raise ContextTooLargeError(
@@ -130,6 +140,29 @@ class ReadContext:
             return NOTHING_RECALLED
         found = self.recall([memory], request.query, request.recall + len(memory.turns))
         return Recalled([RecalledTurn(one.turn, one.score) for one in found.turns], request.recall)
+
+
+def _open_turn_within(
+    budget: int | None, memory: WorkingMemory, request: ContextRequest, measure: Measure
+) -> tuple[ContextRequest, Sequence[Elision]]:
+    """The request with the open turn's long texts shortened to a budget, and what was cut.
+
+    Where that is not enough, it stays as it is: the assembly then says what is needed.
+    """
+    leading, conversation = split_leading(request.incoming)
+    begun = max(0, request.begun - len(leading))
+    if budget is None or not begun:
+        return request, ()
+    others = (*(leading or memory.profile.system), *conversation[begun:])
+    room = budget - PER_LIST - count_messages(others, measure.count)
+    messages = [chat_form(one) for one in conversation[:begun]]
+    if room <= 0 or count_messages(messages, measure.count) <= room:
+        return request, ()
+    shorter = elide(messages, None, room, measure.count)
+    if shorter is None:
+        return request, ()
+    incoming = (*leading, *shorter[0], *conversation[begun:])
+    return replace(request, incoming=incoming), shorter[1]
 
 
 def _policy(memory: WorkingMemory, request: ContextRequest) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from turnfold.application.ports import Clock
 from turnfold.application.read_context import ContextRequest
 from turnfold.application.read_transcript import Transcript
-from turnfold.application.views import watermark_view
+from turnfold.application.views import elided_view, watermark_view
 from turnfold.domain.elision import Elision
 from turnfold.domain.errors import BudgetTooSmallError
 from turnfold.domain.measure import Measure
@@ -46,6 +46,10 @@ class ReadPolicyContext:
     clock: Clock
     kit: Callable[[WorkingMemory, Measure], PolicyKit]
 
+    def budget(self, spec: Mapping[str, Any], request: ContextRequest) -> int | None:
+        """The tokens that a context may have, counted exactly; None if there is no such bound."""
+        return exact_budget(_with_budget(spec, request))
+
     def view(
         self,
         memory: WorkingMemory,
@@ -58,8 +62,7 @@ class ReadPolicyContext:
         Raises `InvalidPolicyError`, or `BudgetTooSmallError` when what a policy may not drop
         exceeds its budget even after long texts were shortened.
         """
-        limit = {"name": "token_limit", "max_tokens": request.max_tokens}
-        both = {"name": "composite", "policies": [spec, limit]} if request.max_tokens else spec
+        both = _with_budget(spec, request)
         policy = parse_policy(both, self.kit(memory, measure))
         turns = self._turns(memory, policy)
         leading, incoming = split_leading(request.incoming)
@@ -107,6 +110,14 @@ class ReadPolicyContext:
             archived = self.transcript.turns(memory.session, numbers[0], numbers[-1])
             known.update((turn.number, turn) for turn in archived)
         return tuple(known[number] for number in wanted)
+
+
+def _with_budget(spec: Mapping[str, Any], request: ContextRequest) -> Mapping[str, Any]:
+    """The policy, within the budget that was asked for besides."""
+    if not request.max_tokens:
+        return spec
+    limit = {"name": "token_limit", "max_tokens": request.max_tokens}
+    return {"name": "composite", "policies": [spec, limit]}
 
 
 def exact_budget(spec: Mapping[str, Any]) -> int | None:
@@ -168,9 +179,7 @@ def _view(
             for one in dropped
         ],
         "dropped_pins": [],
-        "elided": [
-            {"turn": newest, "message": one.message, "characters": one.characters} for one in elided
-        ],
+        "elided": [elided_view(newest, one) for one in elided],
         "cache": {"stable_messages": len(system), "prefix_sha256": sha256_of(list(system))},
         "watermark": watermark_view(session, pending_turns(memory, measure)),
     }

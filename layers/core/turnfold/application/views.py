@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from turnfold.domain.context import Context
+from turnfold.domain.elision import Elision
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin
@@ -123,6 +124,11 @@ def window_view(entry: Summary | Turn, measure: Measure) -> dict[str, Any]:
     }
 
 
+def elided_view(turn: int, part: Elision) -> dict[str, int]:
+    """What was left out of one message of a turn."""
+    return {"turn": turn, "message": part.message, "characters": part.characters}
+
+
 def context_view(memory: WorkingMemory, context: Context, measure: Measure) -> dict[str, Any]:
     """An assembled context."""
     session = memory.session
@@ -142,12 +148,7 @@ def context_view(memory: WorkingMemory, context: Context, measure: Measure) -> d
         "tokens": asdict(context.tokens),
         "dropped": [asdict(one) | {"reason": "budget"} for one in context.dropped],
         "dropped_pins": list(context.dropped_pins),
-        "elided": [
-            {"turn": elided.turn, "message": part.message, "characters": part.characters}
-            for part in elided.parts
-        ]
-        if elided
-        else [],
+        "elided": [elided_view(elided.turn, part) for part in elided.parts] if elided else [],
         "cache": {
             "stable_messages": context.stable_messages,
             "prefix_sha256": context.prefix_sha256,

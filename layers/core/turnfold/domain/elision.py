@@ -24,13 +24,13 @@ class Elision:
 
 
 def elide(
-    messages: Sequence[Message], turn: int, max_tokens: int, count: CountText
+    messages: Sequence[Message], turn: int | None, max_tokens: int, count: CountText
 ) -> tuple[tuple[Message, ...], tuple[Elision, ...]] | None:
     """The messages cut to at most `max_tokens`, and what was cut; None if that cannot be done.
 
     The longest texts lose most: all texts over a common length are cut to it in the middle, with a
-    marker that names the turn to fetch. Tool arguments are cut only when texts alone do not do;
-    they stay valid JSON.
+    marker that names the turn to fetch, or the open turn where that is None. Tool arguments are cut
+    only when texts alone do not do; they stay valid JSON.
     """
     for with_arguments in (False, True):
         lengths = _lengths(messages, with_arguments=with_arguments)
@@ -63,7 +63,7 @@ def _lengths(messages: Sequence[Message], *, with_arguments: bool) -> list[int]:
 
 
 def _cut_all(
-    messages: Sequence[Message], turn: int, keep: int, *, with_arguments: bool
+    messages: Sequence[Message], turn: int | None, keep: int, *, with_arguments: bool
 ) -> tuple[tuple[Message, ...], tuple[Elision, ...]]:
     cut: list[Message] = []
     elisions: list[Elision] = []
@@ -76,7 +76,7 @@ def _cut_all(
 
 
 def _cut_message(
-    message: Message, turn: int, keep: int, *, with_arguments: bool
+    message: Message, turn: int | None, keep: int, *, with_arguments: bool
 ) -> tuple[Message, int]:
     lost = 0
 
@@ -111,7 +111,7 @@ def _cut_call(call: Any, cut: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON of 
     return {**call, "function": {**call["function"], "arguments": arguments}}
 
 
-def cut_middle(text: str, turn: int, keep: int) -> tuple[str, int]:
+def cut_middle(text: str, turn: int | None, keep: int) -> tuple[str, int]:
     """The text with about `keep` characters, less its middle, and how many characters are lost.
 
     A text that would not get shorter stays whole.
@@ -121,7 +121,8 @@ def cut_middle(text: str, turn: int, keep: int) -> tuple[str, int]:
     start = text[: (keep + 1) // 2]
     end = text[len(text) - keep // 2 :] if keep > 1 else ""
     lost = len(text) - len(start) - len(end)
-    marker = f" [... {lost} characters left out; fetch turn {turn} for the whole text ...] "
+    where = "see the open turn" if turn is None else f"fetch turn {turn}"
+    marker = f" [... {lost} characters left out; {where} for the whole text ...] "
     if lost <= len(marker):
         return text, 0
     return start + marker + end, lost
