@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from turnfold.domain.messages import Message
     from turnfold.domain.sessions import Session, SessionKey
 
-MEASURE = Measure(count_words)
-
 
 @dataclass
 class Ledger:
@@ -314,11 +312,13 @@ def check_i14_prefix(memory: WorkingMemory, view: dict[str, Any], ledger: Ledger
 def check_i5_bounded(service: Service, key: SessionKey) -> None:
     """With nothing left to do the window is within its limits, and the session says so."""
     memory = service.memory(key)
+    # A measure remembers turns by id, and each service begins with the same ids.
+    measure = Measure(count_words)
     session, settings = memory.session, memory.session.settings
-    assert next_step(memory, MEASURE) is None, "I5: work is left"
+    assert next_step(memory, measure) is None, "I5: work is left"
     if not settings.auto_compression:
         return
-    assert pending_turns(memory, MEASURE) == 0, "I5: pending turns"
+    assert pending_turns(memory, measure) == 0, "I5: pending turns"
     # Due is only when the session expires, or would have, had it not been used since.
     assert session.due_at is not None, "I5: never due"
     rested_at = session.due_at - timedelta(days=settings.expire_days)
