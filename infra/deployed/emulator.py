@@ -10,13 +10,12 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from infra.local.settings import LOOPBACK, REGION, REPOSITORY
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+SERVER = Path(__file__).with_name("ministack_server.py")
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 
@@ -56,13 +55,14 @@ class Emulator:
         executable = REPOSITORY / (
             os.environ.get("TURNFOLD_MINISTACK") or ".venv-ministack/bin/ministack"
         )
-        if not executable.exists():
+        interpreter = executable.parent / "python"
+        if not interpreter.exists():
             message = f"MiniStack is not installed at {executable}: run `make venv-ministack`"
             raise EmulatorError(message)
         (self._folder / "tmp").mkdir(parents=True, exist_ok=True)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [executable],
+                [interpreter, SERVER],
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
