@@ -7,15 +7,10 @@ from api.routes import READ, WRITE, Route
 from turnfold.bootstrap import Turnfold
 
 _READS = (
-    "GET /v1/sessions/{session_id}/export",
     "GET /v1/models",
-    "GET /v1/sessions/{session_id}/usage",
 )
 _WRITES = (
-    "POST /v1/sessions/{session_id}/import",
-    "POST /v1/sessions/{session_id}/rebuild",
     "POST /v1/chat/completions",
-    "POST /v1/sessions/{session_id}/fork",
 )
 
 

@@ -87,6 +87,15 @@ class Request:
         return self.body if self._raw_body else {}
 
     @property
+    def text_body(self) -> str:
+        """The body as it was sent. Raises `BadJsonError` if it is not UTF-8."""
+        raw = self._raw_body
+        try:
+            return raw if isinstance(raw, str) else raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise BadJsonError("the body is not UTF-8") from None
+
+    @property
     def _raw_body(self) -> str | bytes:
         raw = self.event.get("body") or ""
         if not self.event.get("isBase64Encoded"):

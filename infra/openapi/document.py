@@ -35,6 +35,7 @@ STATUS_TEXTS = {
     201: "Created",
     202: "Accepted",
     204: "Done, nothing to say",
+    303: "Large: follow the link",
     304: "The client knows this state",
     400: "The body is not usable JSON",
     401: "No good API key",

@@ -192,11 +192,30 @@ OPERATIONS: dict[str, Operation] = {
     f"POST {SESSION}/compact": Operation(
         "Operations", headers=("Idempotency-Key",), answers={202: "Rung"}, problems=(404,)
     ),
-    f"GET {SESSION}/usage": _later("Operations", "Model calls, tokens and cost by step."),
-    f"POST {SESSION}/fork": _later("Operations", "Copy a session up to a turn.", "ForkInput"),
-    f"GET {SESSION}/export": _later("Operations", "Everything of a session."),
-    f"POST {SESSION}/import": _later("Operations", "Bring in what was exported."),
-    f"POST {SESSION}/rebuild": _later("Operations", "Working memory anew from the transcript."),
+    f"GET {SESSION}/usage": Operation("Operations", answers={200: "Usage"}, problems=(404,)),
+    f"POST {SESSION}/fork": Operation(
+        "Operations",
+        headers=("Idempotency-Key",),
+        body="ForkInput",
+        answers={201: "Forked"},
+        problems=(400, 404, 409),
+    ),
+    f"GET {SESSION}/export": Operation(
+        "Operations", answers={200: "ExportLines", 303: "ExportLink"}, problems=(404,)
+    ),
+    f"POST {SESSION}/import": Operation(
+        "Operations",
+        headers=("Idempotency-Key",),
+        body="ImportInput",
+        answers={201: "Imported", 202: "Imported"},
+        problems=(400, 409),
+    ),
+    f"POST {SESSION}/rebuild": Operation(
+        "Operations",
+        headers=("Idempotency-Key",),
+        answers={202: "Rebuilding"},
+        problems=(404, 409),
+    ),
     f"POST {SESSION}/search": Operation(
         "Recall", body="SearchInput", answers={200: "Found"}, problems=(404, 422, 424)
     ),

@@ -106,6 +106,12 @@ _PIN_EDIT = {
     "sources": listed(record({"turn": TURN_NUMBER})),
     "replaces": {"type": "string", "description": "The id of an active pin, which is invalidated"},
 }
+_COSTS: Schema = {
+    "calls": COUNT,
+    "prompt_tokens": COUNT,
+    "completion_tokens": COUNT,
+    "cost": nullable({"type": "number", "minimum": 0}),
+}
 _TOKENS = {
     "total": COUNT,
     "budget": nullable(COUNT),
@@ -191,6 +197,45 @@ SCHEMAS: dict[str, Schema] = {
             "sha256": SHA256,
         },
         description="A receipt; sha256 is that of its other members as canonical JSON",
+    ),
+    "Usage": record(
+        {
+            "session_id": TEXT,
+            "steps": listed(
+                record({"step": TEXT, "model": TEXT, **_COSTS}),
+            ),
+            "total": record(_COSTS),
+        },
+        description="cost is null where a model has no price",
+    ),
+    "Forked": record({"session_id": TEXT, "forked_from": TEXT, "at_turn": COUNT, "turns": COUNT}),
+    "ExportLines": {
+        "type": "string",
+        "description": "JSON Lines: objects of the types session, pin, summary and turn",
+    },
+    "ExportLink": record({"url": TEXT, "expires_at": nullable(TIME)}),
+    "ImportInput": {
+        "description": "An export (JSON Lines), or messages of OpenAI, LangChain or mm-memory",
+        "anyOf": [
+            {"type": "string"},
+            {"type": "array", "items": {"type": "object"}},
+            record({"messages": listed({"type": "object"})}),
+        ],
+    },
+    "Imported": record(
+        {
+            "session_id": TEXT,
+            "turns_imported": COUNT,
+            "pins_imported": COUNT,
+            "turns": COUNT,
+            "complete": {"type": "boolean", "description": "If not, send the same again"},
+            "errors": listed(record({"line": COUNT, "msg": TEXT})),
+            "error_count": COUNT,
+        }
+    ),
+    "Rebuilding": record(
+        {"session_id": TEXT, "status": {"enum": ["rebuilding"]}, "watermark": ref("Watermark")},
+        "watermark",
     ),
     "Verification": record(
         {

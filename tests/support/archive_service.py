@@ -6,12 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from support.service import KEY, ScriptedModel, Service
+from turnfold.adapters.in_memory_exports import InMemoryExports
 from turnfold.adapters.in_memory_shelf import InMemoryShelf
 from turnfold.adapters.in_memory_snapshots import InMemorySnapshots
+from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.adapters.sqs_archive_bell import parse_archive_message
 from turnfold.application.delete import Delete
 from turnfold.application.erase import EraseSession, EraseUser
+from turnfold.application.export_session import ExportSession
+from turnfold.application.fork_session import ForkSession
+from turnfold.application.import_session import ImportSession
 from turnfold.application.put_away import PutAway
+from turnfold.application.rebuild_session import RebuildSession, RequestRebuild
+from turnfold.application.recover_session import RecoverSession
 from turnfold.application.restore import Restore, RestoringStore
 from turnfold.application.roll_up import RollUp
 from turnfold.application.tend_archive import ArchiveKnock, TendBatch, TendSession
@@ -65,8 +72,40 @@ class ArchiveService(Service):
         )
         erase = EraseSession(self.store, self.erasures, self.objects, self.clock, SETTLE_SECONDS)
         self.roll_up = RollUp(self.store, self.archive, self.transcript)
-        self.tend = TendSession(self.store, erase, self.put_away, self.restore, self.roll_up)
-        self.compact = replace(self.compact, archive_bell=self.archive_bell)
+        self.tend = TendSession(
+            self.store,
+            erase,
+            self.put_away,
+            self.restore,
+            self.roll_up,
+            self.clock,
+            self.new_id,
+        )
+        recover = RecoverSession(self.archive, self.transcript)
+        self.rebuild = RebuildSession(
+            store=self.store,
+            transcript=self.transcript,
+            shelf=self.shelf,
+            snapshots=self.snapshots,
+            restore=self.restore,
+            recover=recover,
+            scratch=lambda: InMemoryStore(self.clock),
+            compactor=lambda scratch: replace(
+                self.compact, store=scratch, archive_bell=None, rebuild=None
+            ),
+            clock=self.clock,
+            new_id=self.new_id,
+        )
+        self.request_rebuild = RequestRebuild(
+            store=self.store,
+            shelf=self.shelf,
+            recover=recover,
+            doorbell=self.doorbell,
+            clock=self.clock,
+            new_id=self.new_id,
+            defaults=self.defaults,
+        )
+        self.compact = replace(self.compact, archive_bell=self.archive_bell, rebuild=self.rebuild)
         self.drain_batch = replace(self.drain_batch, compact=self.compact)
         self.tend_batch = TendBatch(
             tend=self.tend, erase_user=erase_user, bell=self.archive_bell, new_id=self.new_id
@@ -82,6 +121,27 @@ class ArchiveService(Service):
         self.judge_now = replace(self.judge_now, store=store)
         self.search = replace(self.search, store=store)
         self.verify = VerifyTranscript(store, self.transcript)
+        self.files = InMemoryExports(self.bucket, self.clock)
+        self.export = ExportSession(store, self.transcript, self.files, self.new_id)
+        self.import_session = ImportSession(
+            store=store,
+            archive=self.archive,
+            doorbell=self.doorbell,
+            counter=self.counter,
+            clock=self.clock,
+            new_id=self.new_id,
+            defaults=self.defaults,
+        )
+        self.fork = ForkSession(
+            store=store,
+            archive=self.archive,
+            transcript=self.transcript,
+            shelf=self.shelf,
+            snapshots=self.snapshots,
+            doorbell=self.doorbell,
+            clock=self.clock,
+            new_id=self.new_id,
+        )
 
     def receipt(self, erasure: Erasure) -> Erasure:
         """The erasure as it is now."""

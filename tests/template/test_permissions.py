@@ -13,7 +13,11 @@ ROLES = {
 }
 
 
-OBJECTS = ("${TranscriptBucket.Arn}/v1/*", "${TranscriptBucket.Arn}/v1/*/index/*")
+OBJECTS = (
+    "${TranscriptBucket.Arn}/v1/*",
+    "${TranscriptBucket.Arn}/v1/*/index/*",
+    "${TranscriptBucket.Arn}/v1/*/memory/*",
+)
 
 
 def statements(resources: dict[str, Any], role: str) -> list[dict[str, Any]]:
@@ -85,12 +89,14 @@ def test_listing_the_bucket_is_limited_to_transcripts(resources: dict[str, Any],
     assert listing[0]["Condition"] == {"StringLike": {"s3:prefix": "v1/*"}}
 
 
-def test_only_the_api_writes_transcripts(resources: dict[str, Any]) -> None:
+def test_only_api_and_archivist_write_transcripts(resources: dict[str, Any]) -> None:
     assert "PutObject" in actions(resources, "ApiRole", "s3")
+    assert "PutObject" in actions(resources, "ArchivistRole", "s3")
     assert not actions(resources, "SweeperRole", "s3")
     for statement in statements(resources, "CompactorRole"):
         if "s3:PutObject" in as_list(statement["Action"]):
-            assert statement["Resource"] == {"Fn::Sub": "${TranscriptBucket.Arn}/v1/*/index/*"}
+            folder = statement["Resource"]["Fn::Sub"].rsplit("/", 2)[1]
+            assert folder in ("index", "memory")
 
 
 def test_only_the_archivist_deletes_from_a_transcript(resources: dict[str, Any]) -> None:
@@ -123,7 +129,13 @@ def test_only_the_compactor_takes_doorbells(resources: dict[str, Any]) -> None:
 
 
 def test_sweeper_neither_adds_nor_removes_items(resources: dict[str, Any]) -> None:
-    assert actions(resources, "SweeperRole", "dynamodb") == {"GetItem", "Query", "UpdateItem"}
+    assert actions(resources, "SweeperRole", "dynamodb") == {"BatchGetItem", "Query", "UpdateItem"}
+
+
+def test_whoever_reads_a_session_may_read_a_batch(resources: dict[str, Any]) -> None:
+    """A session and an idempotency record are read by one BatchGetItem."""
+    for role in ("ApiRole", "ArchivistRole", "CompactorRole", "SweeperRole"):
+        assert "BatchGetItem" in actions(resources, role, "dynamodb"), role
 
 
 def test_nobody_scans_the_table(resources: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ Everything is built when it is first needed, so a request pays only for what it 
 import os
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -31,9 +32,9 @@ from turnfold.application.ports import (
     Erasures,
     KeyRing,
     MemoryStore,
+    RecallIndex,
     Shelf,
     Snapshots,
-    RecallIndex,
 )
 from turnfold.application.prompts import PromptLibrary
 from turnfold.application.read_context import ReadContext
@@ -51,12 +52,17 @@ if TYPE_CHECKING:
     from turnfold.application.delete import Delete
     from turnfold.application.drain_batch import DrainBatch, Knock
     from turnfold.application.erase import EraseUser
+    from turnfold.application.export_session import ExportSession
+    from turnfold.application.fork_session import ForkSession
+    from turnfold.application.import_session import ImportSession
     from turnfold.application.index_session import IndexSession
     from turnfold.application.judge_now import JudgeNow
     from turnfold.application.judge_pins import PinJudge
     from turnfold.application.open_turns import OpenTurns
-    from turnfold.application.read_policy_context import ReadPolicyContext
     from turnfold.application.put_away import PutAway
+    from turnfold.application.read_policy_context import ReadPolicyContext
+    from turnfold.application.rebuild_session import RebuildSession, RequestRebuild
+    from turnfold.application.recover_session import RecoverSession
     from turnfold.application.restore import Restore
     from turnfold.application.search_session import SearchSession
     from turnfold.application.search_tenant import SearchTenant
@@ -66,6 +72,7 @@ if TYPE_CHECKING:
     from turnfold.application.verify_transcript import VerifyTranscript
     from turnfold.domain.measure import Measure
     from turnfold.domain.memory import WorkingMemory
+    from turnfold.domain.usage import Prices
 
 TENANTS_KEPT = 64
 """Tenants whose clients a process keeps: making them takes 15 ms, keeping them less than a MB."""
@@ -298,6 +305,68 @@ class Turnfold:
         return VerifyTranscript(self.store, self.transcript)
 
     @cached_property
+    def rebuild(self) -> "RequestRebuild":
+        """Asking for working memory anew."""
+        from turnfold.application.rebuild_session import RequestRebuild
+
+        return RequestRebuild(
+            store=self.table,
+            shelf=self._shelf,
+            recover=self._recover,
+            doorbell=self.doorbell,
+            clock=utc_now,
+            new_id=new_id,
+            defaults=default_settings(self._env),
+        )
+
+    @cached_property
+    def fork(self) -> "ForkSession":
+        """Copies."""
+        from turnfold.application.fork_session import ForkSession
+
+        return ForkSession(
+            store=self.store,
+            archive=self.archive,
+            transcript=self.transcript,
+            shelf=self._shelf,
+            snapshots=self.snapshots,
+            doorbell=self.doorbell,
+            clock=utc_now,
+            new_id=new_id,
+        )
+
+    @cached_property
+    def import_session(self) -> "ImportSession":
+        """Imports."""
+        from turnfold.application.import_session import ImportSession
+
+        return ImportSession(
+            store=self.store,
+            archive=self.archive,
+            doorbell=self.doorbell,
+            counter=self.counter,
+            clock=utc_now,
+            new_id=new_id,
+            defaults=default_settings(self._env),
+        )
+
+    @cached_property
+    def export(self) -> "ExportSession":
+        """Exports."""
+        from turnfold.adapters.s3_exports import S3Exports
+        from turnfold.application.export_session import ExportSession
+
+        files = S3Exports(self._clients.s3, self._env["TURNFOLD_BUCKET"], utc_now)
+        return ExportSession(self.store, self.transcript, files, new_id)
+
+    @cached_property
+    def prices(self) -> "Prices":
+        """What a million tokens of a model cost."""
+        from turnfold.domain.usage import read_prices
+
+        return read_prices(self._env.get("TURNFOLD_PRICES", ""))
+
+    @cached_property
     def delete(self) -> "Delete":
         """Asking for erasures."""
         from turnfold.application.delete import Delete
@@ -332,6 +401,8 @@ class Turnfold:
                 put_away=self._put_away,
                 restore=self._restore,
                 roll_up=RollUp(self.table, self.archive, self.transcript),
+                clock=utc_now,
+                new_id=new_id,
             ),
             erase_user=self._erase_user,
             bell=self.archive_bell,
@@ -424,7 +495,35 @@ class Turnfold:
             new_id=new_id,
             metrics=self.metrics,
             archive_bell=self.archive_bell,
+            # Only when a session asks for it; and it needs this compactor itself.
+            rebuild=lambda *given: self._rebuild(*given),  # noqa: PLW0108
         )
+
+    @cached_property
+    def _rebuild(self) -> "RebuildSession":
+        from turnfold.adapters.in_memory_store import InMemoryStore
+        from turnfold.application.rebuild_session import RebuildSession
+
+        return RebuildSession(
+            store=self.table,
+            transcript=self.transcript,
+            shelf=self._shelf,
+            snapshots=self.snapshots,
+            restore=self._restore,
+            recover=self._recover,
+            scratch=lambda: InMemoryStore(utc_now),
+            compactor=lambda scratch: replace(
+                self.compact, store=scratch, archive_bell=None, rebuild=None
+            ),
+            clock=utc_now,
+            new_id=new_id,
+        )
+
+    @cached_property
+    def _recover(self) -> "RecoverSession":
+        from turnfold.application.recover_session import RecoverSession
+
+        return RecoverSession(self.archive, self.transcript)
 
     @cached_property
     def drain(self) -> "DrainBatch":

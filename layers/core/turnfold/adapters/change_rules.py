@@ -31,6 +31,7 @@ def count_operations(change: Change) -> int:
         1
         + (change.profile is not None or change.creates is not None)
         + (change.turn is not None)
+        + len(change.more_turns)
         + (change.idempotency is not None)
         + (change.amends is not None)
         + (change.usage is not None)

@@ -98,14 +98,15 @@ def closing_operations(key: SessionKey, ref: OpenTurnRef, table: str) -> list[Op
 
 
 def live_check(key: SessionKey, epoch: str, table: str) -> dict[str, Any]:
-    """A condition of a transaction that the session is live and has that epoch."""
+    """A condition of a transaction that the session has that epoch and is live, or will be."""
     return {
         "TableName": table,
         "Key": item_key(key, META),
-        "ConditionExpression": "#status = :live AND epoch = :epoch",
+        "ConditionExpression": "#status IN (:live, :rebuilding) AND epoch = :epoch",
         "ExpressionAttributeNames": {"#status": "status"},
         "ExpressionAttributeValues": {
             ":live": text(SessionStatus.LIVE),
+            ":rebuilding": text(SessionStatus.REBUILDING),
             ":epoch": text(epoch),
         },
     }
@@ -133,8 +134,8 @@ def _put(change: Change, now: datetime) -> list[tuple[str, Item, Mapping[str, An
         puts.append(("idempotency", item, absent_or_expired))
     if change.amends is not None:
         puts.append(("items", idempotency_item(change.key, change.amends), {}))
-    if change.turn is not None:
-        puts.append(("turn", turn_item(change.key, change.turn), absent))
+    turns = (change.turn, *change.more_turns) if change.turn is not None else change.more_turns
+    puts.extend(("turn", turn_item(change.key, turn), absent) for turn in turns)
     puts.extend(("items", summary_item(change.key, one), {}) for one in change.summaries)
     puts.extend(("items", pin_item(change.key, one), {}) for one in change.pins)
     return puts

@@ -219,6 +219,7 @@ SESSION_CODECS: Mapping[str, _Codec] = {
     "legal_hold": _FLAG,
     "erasure_id": _TEXT,
     "erasing_since": _MOMENT,
+    "rebuild": _FLAG,
 }
 """Every field of a `Session` but its key, each as an attribute of the same name. None is written by
 leaving the attribute out."""

@@ -239,7 +239,7 @@ class DynamoMemoryStore:
                 )
             keys = [session_of(entry["PK"]["S"]) for entry in answer["Items"]]
             sessions = self._sessions(keys)
-            found += [one for one in sessions if one.status is not SessionStatus.ERASING]
+            found += [one for one in sessions if one.is_listed]
             if "LastEvaluatedKey" not in answer:
                 return Page(tuple(found))
             if len(found) >= limit:

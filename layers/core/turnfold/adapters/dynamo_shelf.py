@@ -67,6 +67,26 @@ class DynamoShelf:
         }
         self._update(session, condition, values, changes)
 
+    def open(
+        self, session: Session, snapshot: str, due_at: datetime, sets: Mapping[str, Any]
+    ) -> None:
+        """See `Shelf`; one UpdateItem."""
+        condition = "#status = :was AND #epoch = :epoch"
+        values = {":was": text(session.status), ":epoch": text(session.epoch)}
+        changes = {
+            **sets,
+            "status": SessionStatus.EXPIRED,
+            "snapshot": snapshot,
+            "due_at": due_at,
+        }
+        self._update(session, condition, values, changes)
+
+    def give_up(self, session: Session, due_at: datetime) -> None:
+        """See `Shelf`; one UpdateItem."""
+        condition, values = _guard(session, session.status)
+        changes = {"status": SessionStatus.REBUILDING, "rebuild": True, "due_at": due_at}
+        self._update(session, condition, values, changes)
+
     def clear(self, session: Session, keep: Snapshot | None = None) -> int:
         """See `Shelf`; a Query, and a TransactWriteItems if there is something to remove."""
         kept = {META} if keep is None else {META, PROFILE, *_sort_keys(keep)}

@@ -46,6 +46,31 @@ class InMemoryShelf:
                 **(sets or {}),
             )
 
+    def open(
+        self, session: Session, snapshot: str, due_at: datetime, sets: Mapping[str, Any]
+    ) -> None:
+        """See `Shelf`."""
+        with self._store.lock:
+            stored = self._store.sessions.get(session.key)
+            if (
+                stored is None
+                or stored.session.status is not session.status
+                or stored.session.epoch != session.epoch
+            ):
+                raise GuardFailedError("session")
+            stored.session = replace(
+                stored.session,
+                **{**sets, "status": SessionStatus.EXPIRED, "snapshot": snapshot, "due_at": due_at},
+            )
+
+    def give_up(self, session: Session, due_at: datetime) -> None:
+        """See `Shelf`."""
+        with self._store.lock:
+            stored = self._in(session, session.status)
+            stored.session = replace(
+                stored.session, status=SessionStatus.REBUILDING, rebuild=True, due_at=due_at
+            )
+
     def clear(self, session: Session, keep: Snapshot | None = None) -> int:
         """See `Shelf`."""
         status = SessionStatus.EXPIRED if keep is None else SessionStatus.RESTORING

@@ -155,7 +155,7 @@ class InMemoryStore:
                 created_key(items.session.key, items.session.created_at): items.session
                 for items in self._sessions.values()
                 if items.session.key.tenant == tenant
-                and items.session.status is not SessionStatus.ERASING
+                and items.session.is_listed
                 and (user_id is None or items.session.user_id == user_id)
             }
         order = sorted((one for one in found if before is None or one < before), reverse=True)
@@ -226,7 +226,8 @@ class InMemoryStore:
 
     def _live(self, key: SessionKey, epoch: str) -> StoredSession | None:
         items = self._sessions.get(key)
-        if items is None or items.session.status is not SessionStatus.LIVE:
+        able = (SessionStatus.LIVE, SessionStatus.REBUILDING)
+        if items is None or items.session.status not in able:
             return None
         return items if items.session.epoch == epoch else None
 
@@ -253,7 +254,7 @@ class InMemoryStore:
             record = items.idempotency.get(change.idempotency.key_hash)
             if record is not None and record.expires_at > self._clock():
                 failed.append("idempotency")
-        if items is not None and change.turn is not None and change.turn.number in items.turns:
+        if items is not None and any(turn.number in items.turns for turn in _turns(change)):
             failed.append("turn")
         return failed
 
@@ -269,8 +270,7 @@ def _remove(items: StoredSession, change: Change) -> None:
 
 
 def _put(items: StoredSession, change: Change) -> None:
-    if change.turn is not None:
-        items.turns[change.turn.number] = _own_turn(change.turn)
+    items.turns.update({turn.number: _own_turn(turn) for turn in _turns(change)})
     if change.profile is not None:
         items.profile = _own_profile(change.profile)
     for record in (change.idempotency, change.amends):
@@ -284,6 +284,10 @@ def _put(items: StoredSession, change: Change) -> None:
         kept, other = (items.pins, items.former_pins) if active else (items.former_pins, items.pins)
         kept[pin.pin_id] = pin
         other.pop(pin.pin_id, None)
+
+
+def _turns(change: Change) -> tuple[Turn, ...]:
+    return change.more_turns if change.turn is None else (change.turn, *change.more_turns)
 
 
 def _add_usage(items: StoredSession, more: Usage) -> None:

@@ -173,6 +173,7 @@ class CommitTurn:
             messages=sent.messages,
             prev_sha256=before.last_sha256,
             metadata=sent.metadata,
+            user_id=_one_user(before.user_id, sent.user_id),
         )
         after = self._after(before, turn, sent)
         answer = Answer(200 if extra else 201, {**self._body(after, turn), **(extra or {})})

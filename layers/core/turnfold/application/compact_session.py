@@ -38,7 +38,14 @@ from turnfold.domain.pin_rules import edit_of
 from turnfold.domain.planner import Fold, FoldPins, JudgeTurns, Step, next_step
 from turnfold.domain.regions import Entry
 from turnfold.domain.segments import next_segment
-from turnfold.domain.sessions import Session, SessionKey, SessionStatus, SummaryRef, TurnRange
+from turnfold.domain.sessions import (
+    Profile,
+    Session,
+    SessionKey,
+    SessionStatus,
+    SummaryRef,
+    TurnRange,
+)
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
 
@@ -65,6 +72,10 @@ class Ring:
     forced: bool = False
 
 
+type Rebuild = Callable[[Session, Callable[[], float]], bool]
+"""Makes the working memory of a session anew that asks for it; false if time ran out."""
+
+
 class Outcome(StrEnum):
     """How a run ended."""
 
@@ -87,6 +98,7 @@ class CompactSession:
     new_id: NewId
     metrics: Metrics = NO_METRICS
     archive_bell: ArchiveBell | None = None
+    rebuild: Rebuild | None = None
 
     def __call__(
         self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float] = lambda: 1e9
@@ -107,7 +119,13 @@ class CompactSession:
         self, key: SessionKey, ring: Ring, seconds_left: Callable[[], float], run: "_Run"
     ) -> Outcome:
         while True:
-            memory = self.store.load(key)
+            memory = self._load(key)
+            if self.rebuild is not None and memory is not None and _asks_for_rebuild(memory):
+                session = memory.session
+                if self.rebuild(session, lambda: seconds_left() - STEP_SECONDS):
+                    continue
+                ring_gently(self.doorbell, key, self.new_id(), session.committed_through)
+                return Outcome.CONTINUES
             if memory is None or memory.session.status is not SessionStatus.LIVE:
                 return Outcome.DONE
             measure = self._measure(memory)
@@ -128,6 +146,16 @@ class CompactSession:
                 self._do(memory, step, measure, run)
             elif redo:
                 redo()
+
+    def _load(self, key: SessionKey) -> WorkingMemory | None:
+        """The working memory; of one that is damaged and is to be made anew, only the session."""
+        try:
+            return self.store.load(key)
+        except StoreUnavailableError:
+            session, _ = self.store.read_session(key, None)
+            if session is None or not session.rebuild:
+                raise
+            return WorkingMemory(session, Profile(), (), (), ())
 
     def _measure(self, memory: WorkingMemory) -> Measure:
         model = memory.session.settings.model
@@ -371,6 +399,11 @@ class CompactSession:
             # The next run rings again.
             with suppress(StoreError):
                 self.archive_bell.ring(session.key, ring_id)
+
+
+def _asks_for_rebuild(memory: WorkingMemory) -> bool:
+    able = memory.session.status in (SessionStatus.LIVE, SessionStatus.REBUILDING)
+    return able and memory.session.rebuild
 
 
 class _Run:

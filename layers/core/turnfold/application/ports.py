@@ -1,6 +1,6 @@
 """What the use cases need from the outside. Adapters implement these protocols."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -61,6 +61,7 @@ class Change:
     guards: Mapping[str, Any] = field(default_factory=dict)
     sets: Mapping[str, Any] = field(default_factory=dict)
     turn: Turn | None = None
+    more_turns: tuple[Turn, ...] = ()
     profile: Profile | None = None
     idempotency: IdempotencyRecord | None = None
     amends: IdempotencyRecord | None = None
@@ -206,7 +207,7 @@ class MemoryStore(Protocol):
     ) -> None:
         """Keep a paid answer and add to what the session has cost, in one write.
 
-        Nothing is kept unless the session is live and has that epoch.
+        Nothing is kept unless the session has that epoch and is live, or is being made anew.
         """
         ...
 
@@ -368,6 +369,22 @@ class Snapshots(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a file can be fetched without credentials, until when."""
+
+    url: str
+    expires_at: datetime
+
+
+class ExportFiles(Protocol):
+    """Files that are made to be fetched soon; they are removed by themselves after a day."""
+
+    def store(self, key: SessionKey, name: str, chunks: Iterable[bytes]) -> Link:
+        """Store the chunks as one file of a session, holding few of them at a time."""
+        ...
+
+
 class Shelf(Protocol):
     """Takes the working memory of a session out of the table, and puts it back, step by step.
 
@@ -387,6 +404,19 @@ class Shelf(Protocol):
 
         `sets` are further fields of the session that the snapshot goes with.
         """
+        ...
+
+    def open(
+        self, session: Session, snapshot: str, due_at: datetime, sets: Mapping[str, Any]
+    ) -> None:
+        """Say that the memory of a session that is being made stands in that snapshot: expired.
+
+        The session must have the status that it has here.
+        """
+        ...
+
+    def give_up(self, session: Session, due_at: datetime) -> None:
+        """Say that the snapshot of a session that is away is to be replaced: rebuilding."""
         ...
 
     def clear(self, session: Session, keep: Snapshot | None = None) -> int:

@@ -101,6 +101,13 @@ class Sessions:
         """Everything live of a session. Raises `SessionNotFoundError`."""
         return require_memory(self.store, key)
 
+    def require(self, key: SessionKey) -> Session:
+        """The session's own counters, without its memory. Raises `SessionNotFoundError`."""
+        session, _ = self.store.read_session(key, None)
+        if session is None or session.status is not SessionStatus.LIVE:
+            raise SessionNotFoundError("no such session")
+        return session
+
     def put(
         self, key: SessionKey, given: SessionInput, if_match: frozenset[str] | None = None
     ) -> tuple[WorkingMemory, bool]:

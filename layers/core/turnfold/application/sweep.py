@@ -82,6 +82,11 @@ class Sweep:
             session, _ = self.store.read_session(key, None)
             if session is None or session.due_at is None:
                 return True
+            if session.status is SessionStatus.REBUILDING:
+                pause = timedelta(seconds=SWEEP_GRACE_SECONDS)
+                self.store.postpone(session, self.clock() + pause)
+                self.doorbell.ring(key, self.new_id(), session.committed_through)
+                return True
             if session.status is SessionStatus.LIVE and session.expires_at > self.clock():
                 self._ring_compactor(session, session.due_at)
                 return True

@@ -7,16 +7,20 @@ lost, repeated or late message does no harm.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from turnfold.application.drain_batch import FailedKnock, back_off
 from turnfold.application.erase import Again, EraseSession, EraseUser
-from turnfold.application.ports import ArchiveBell, MemoryStore, NewId
+from turnfold.application.fork_session import ABANDONED_SECONDS
+from turnfold.application.ports import ArchiveBell, Clock, MemoryStore, NewId
 from turnfold.application.put_away import PutAway
 from turnfold.application.restore import Restore
 from turnfold.application.roll_up import RollUp
-from turnfold.domain.erasures import ArchiveTask, UserErasure
+from turnfold.domain.erasures import ArchiveTask, Erasure, UserErasure
 from turnfold.domain.errors import GuardFailedError, StoreError
-from turnfold.domain.sessions import SessionKey, SessionStatus
+from turnfold.domain.sessions import Session, SessionKey, SessionStatus
+
+ABANDONED = timedelta(seconds=ABANDONED_SECONDS)
 
 logger = logging.getLogger("turnfold")
 
@@ -30,6 +34,8 @@ class TendSession:
     put_away: PutAway
     restore: Restore
     roll_up: RollUp
+    clock: Clock
+    new_id: NewId
 
     def __call__(
         self, key: SessionKey, seconds_left: Callable[[], float] = lambda: 1e9
@@ -52,7 +58,17 @@ class TendSession:
                 self.put_away(key)
             case SessionStatus.EXPIRED:
                 self.put_away(key)
+            case SessionStatus.FORKING if session:
+                return self._clear_away(session)
         return None
+
+    def _clear_away(self, session: Session) -> Again | None:
+        """Erase a copy that nobody finished."""
+        if session.due_at is None or session.created_at > self.clock() - ABANDONED:
+            return None
+        erasure = Erasure(session.key.tenant, self.new_id(), self.clock())
+        self.erase.erasures.begin(erasure, session)
+        return Again(0)
 
 
 @dataclass(frozen=True, slots=True)

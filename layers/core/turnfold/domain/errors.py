@@ -5,7 +5,8 @@
     ├── InvalidDoorbellError              a queue message that no doorbell wrote
     ├── InvalidInputError                 the caller has to change the request
     │   ├── InvalidMessagesError          a message is malformed; carries (loc, msg) pairs
-    │   │   └── IncompleteTurnError       well-formed, but not a finished turn
+    │   │   ├── IncompleteTurnError       well-formed, but not a finished turn
+    │   │   └── InvalidImportError        nothing of an import can be taken
     │   ├── InvalidIdError                a session or user id is blank, too long or has controls
     │   ├── InvalidSettingsError          a setting is unknown or out of range
     │   ├── InvalidPolicyError            a policy or one of its options is unknown or out of range
@@ -27,6 +28,7 @@
     │   ├── CommitConflictError           another commit was faster; try again
     │   ├── SessionErasingError           the session is being erased; wait
     │   ├── LegalHoldError                the session may not be erased
+    │   ├── SessionExistsError            a copy needs an id that is not in use
     │   └── StaleEtagError                If-Match does not hold any more
     ├── ModelError
     │   ├── ModelFailedError              the upstream model failed, with its status where known
@@ -76,6 +78,10 @@ class InvalidMessagesError(InvalidInputError):
 
 class IncompleteTurnError(InvalidMessagesError):
     """The messages are well-formed, but an answer is missing."""
+
+
+class InvalidImportError(InvalidMessagesError):
+    """Nothing of an import can be taken, so nothing was stored; the places are its lines."""
 
 
 class InvalidIdError(InvalidInputError, ValueError):
@@ -162,6 +168,10 @@ class CommitConflictError(ConflictError):
 
 class SessionErasingError(ConflictError):
     """The session is being erased; writes wait until that is done."""
+
+
+class SessionExistsError(ConflictError):
+    """There is a session of that id already, so nothing can be copied to it."""
 
 
 class LegalHoldError(ConflictError):

@@ -1,7 +1,7 @@
 """What belongs to a session as JSON, to be carried elsewhere and read again.
 
-Each object says by its `type` what it is: "session", "pin", "summary" or "turn". Exports have them as
-lines, and the snapshot of a working memory is made of the same.
+Each object says by its `type` what it is: "session", "pin", "summary" or "turn". Exports have them
+as lines, and the snapshot of a working memory is made of the same.
 """
 
 from collections.abc import Mapping

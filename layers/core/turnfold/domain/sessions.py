@@ -40,12 +40,16 @@ class SessionStatus(StrEnum):
     """The life of a session.
 
     `EXPIRED`: its working memory is put away in the archive, until the next read or commit.
-    `RESTORING`: it is on its way back.
+    `RESTORING`: it is on its way back. `FORKING`: it is a copy that is being made. `REBUILDING`:
+    its working memory is lost and is being made anew from the transcript. Of these two there is
+    nothing to be read yet.
     """
 
     LIVE = "live"
     EXPIRED = "expired"
     RESTORING = "restoring"
+    FORKING = "forking"
+    REBUILDING = "rebuilding"
     ERASING = "erasing"
 
 
@@ -88,8 +92,8 @@ class Session:
     `archived_through` is the last turn that stands in a segment of the transcript. `snapshot` names
     the object that holds the working memory while it is put away, `restored_at` is when it last
     came back. `due_at` is when the sweeper looks at the session: soon while work is pending, else
-    at `expires_at`. `erasure_id` and `erasing_since` are those of the erasure under way; a session
-    under `legal_hold` is not erased.
+    at `expires_at`. `rebuild` asks the compactor to make working memory anew. `erasure_id` and
+    `erasing_since` are those of the erasure under way; a session under `legal_hold` is not erased.
     """
 
     key: SessionKey
@@ -121,6 +125,7 @@ class Session:
     legal_hold: bool = False
     erasure_id: str | None = None
     erasing_since: datetime | None = None
+    rebuild: bool = False
 
     @property
     def etag(self) -> str:
@@ -157,6 +162,11 @@ class Session:
     def is_away(self) -> bool:
         """Whether working memory is not in the table."""
         return self.status in (SessionStatus.EXPIRED, SessionStatus.RESTORING)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether lists show the session."""
+        return self.status is SessionStatus.LIVE or self.is_away
 
     def is_due_later_than(self, moment: datetime) -> bool:
         """Whether the sweeper would look at the session only after that time, or never."""

@@ -8,11 +8,13 @@ import gzip
 import json
 from dataclasses import dataclass
 
+from turnfold.domain.errors import InvalidSettingsError
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin
 from turnfold.domain.portable import (
     pin_object,
     read_pin_object,
+    read_settings,
     read_summary_object,
     read_turn_object,
     session_object,
@@ -20,6 +22,7 @@ from turnfold.domain.portable import (
     turn_object,
 )
 from turnfold.domain.sessions import Profile
+from turnfold.domain.settings import Settings
 from turnfold.domain.summaries import Summary
 from turnfold.domain.turns import Turn
 
@@ -30,7 +33,8 @@ SNAPSHOT_VERSION = 1
 class Snapshot:
     """The items of a working memory, without the session's own counters, which stay in the table.
 
-    `profile_rev` is the revision of the profile as the session names it.
+    `profile_rev` is the revision of the profile as the session names it. `settings`, `user_id` and
+    `judged_through` are for the day when the table is lost.
     """
 
     profile: Profile
@@ -38,6 +42,9 @@ class Snapshot:
     turns: tuple[Turn, ...]
     summaries: tuple[Summary, ...]
     pins: tuple[Pin, ...]
+    settings: Settings
+    user_id: str | None
+    judged_through: int
 
 
 def snapshot_of(memory: WorkingMemory) -> Snapshot:
@@ -48,6 +55,9 @@ def snapshot_of(memory: WorkingMemory) -> Snapshot:
         turns=memory.turns,
         summaries=memory.summaries,
         pins=memory.pins,
+        settings=memory.session.settings,
+        user_id=memory.session.user_id,
+        judged_through=memory.session.judged_through,
     )
 
 
@@ -76,6 +86,9 @@ def unpack_snapshot(data: bytes) -> Snapshot:
             turns=tuple(map(read_turn_object, said["turns"])),
             summaries=tuple(map(read_summary_object, said["summaries"])),
             pins=tuple(map(read_pin_object, said["pins"])),
+            settings=read_settings(session["settings"], Settings()),
+            user_id=session["user_id"],
+            judged_through=int(session["judged_through"]),
         )
-    except (OSError, EOFError, KeyError, TypeError) as error:
+    except (OSError, EOFError, KeyError, TypeError, InvalidSettingsError) as error:
         raise ValueError("the snapshot is damaged") from error

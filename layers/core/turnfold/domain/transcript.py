@@ -48,8 +48,12 @@ def make_record(
     messages: Sequence[Message],
     prev_sha256: str,
     metadata: Mapping[str, Any] | None = None,
+    user_id: str | None = None,
 ) -> tuple[Turn, bytes]:
-    """A turn and the record to archive for it."""
+    """A turn and the record to archive for it.
+
+    The user id stands in it so that a lost table can be made anew, and a user's sessions be found.
+    """
     body: dict[str, Any] = {
         "v": RECORD_VERSION,
         "turn": number,
@@ -60,6 +64,8 @@ def make_record(
     }
     if metadata:
         body["metadata"] = dict(metadata)
+    if user_id is not None:
+        body["user_id"] = user_id
     digest = sha256_of(body)
     turn = Turn(
         number=number,
@@ -103,6 +109,15 @@ class Record:
         if turn.number != self.number:
             raise DamagedRecordError(f"the record of turn {self.number} is that of another turn")
         return turn
+
+    @property
+    def user_id(self) -> str | None:
+        """Whose session it was, if the record says so."""
+        try:
+            body = json.loads(self.raw)
+            return str(body["user_id"])
+        except (ValueError, KeyError, TypeError):
+            return None
 
     @property
     def intact(self) -> bool:

@@ -1,0 +1,92 @@
+"""Taking sessions out, bringing them in, branching them, and making their memory anew."""
+
+import hashlib
+from typing import Any
+
+from api.deadlines import seconds_left
+from api.problems import RefusedError
+from api.replies import Reply, answered
+from api.requests import Request, number
+from api.routes import read, write
+from turnfold.application.answer import IdempotentRequest
+from turnfold.application.commit_turn import pending_bound
+from turnfold.application.views import watermark_view
+from turnfold.bootstrap import Turnfold
+from turnfold.domain.sessions import SessionKey, SessionStatus, check_id
+from turnfold.domain.transcript import format_time
+
+EXPORT = "/v1/sessions/{session_id}/export"
+IMPORT = "/v1/sessions/{session_id}/import"
+FORK = "/v1/sessions/{session_id}/fork"
+REBUILD = "/v1/sessions/{session_id}/rebuild"
+USAGE = "/v1/sessions/{session_id}/usage"
+
+NDJSON = "application/x-ndjson"
+MAX_TURN_NUMBER = 999_999_999_999
+
+IMPORT_SECONDS = 20.0
+"""After that the answer says how much went in, and the same request goes on."""
+
+
+def get_export(request: Request, service: Turnfold) -> Reply:
+    """Everything of a session as JSON Lines; where it is large, a link to it (303)."""
+    exported = service.export(request.session_key)
+    if exported.text is not None:
+        return Reply(text=exported.text, content_type=NDJSON)
+    url, expires_at = exported.url or "", exported.expires_at
+    body = {"url": url, "expires_at": None if expires_at is None else format_time(expires_at)}
+    return Reply(303, body, {"Location": url})
+
+
+def post_import(request: Request, service: Turnfold) -> Reply:
+    """Bring in an export, or messages that are cut into turns."""
+    from turnfold.application.import_content import read_import
+
+    text = request.text_body
+    content = read_import(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    idempotent = IdempotentRequest.of(f"POST {IMPORT}", request.idempotency_key, digest)
+    answer = service.import_session(
+        request.session_key, content, idempotent, seconds_left(IMPORT_SECONDS)
+    )
+    return answered(request, answer)
+
+
+def post_fork(request: Request, service: Turnfold) -> Reply:
+    """Copy a session up to a turn."""
+    source, body = request.session_key, request.body
+    target_id = body.get("session_id")
+    if not isinstance(target_id, str):
+        raise RefusedError(422, "invalid_parameter", "session_id must name the copy")
+    target = SessionKey(source.tenant, check_id(target_id, "the session id of the copy"))
+    at_turn = number("at_turn", body.get("at_turn"), 1, MAX_TURN_NUMBER)
+    route = f"POST {FORK} {source.session_id}"
+    return answered(request, service.fork(source, target, at_turn, request.idempotent(route)))
+
+
+def post_rebuild(request: Request, service: Turnfold) -> Reply:
+    """Have working memory made anew from the transcript."""
+    session = service.rebuild(request.session_key)
+    body: dict[str, Any] = {"session_id": session.key.session_id, "status": "rebuilding"}
+    if session.status is SessionStatus.LIVE:
+        body["watermark"] = watermark_view(session, max(1, pending_bound(session)))
+    return Reply(202, body, {"Idempotency-Key": request.idempotency_key})
+
+
+def get_usage(request: Request, service: Turnfold) -> Reply:
+    """Model calls, tokens and cost of a session, by step and model."""
+    from turnfold.domain.usage import usage_view
+
+    key = request.session_key
+    service.sessions.require(key)
+    entries = service.table.read_usage(key)
+    return Reply(body={"session_id": key.session_id, **usage_view(entries, service.prices)})
+
+
+ROUTES = (
+    read("GET", EXPORT, get_export),
+    write("POST", IMPORT, post_import),
+    write("POST", FORK, post_fork),
+    write("POST", REBUILD, post_rebuild),
+    read("GET", USAGE, get_usage),
+)

@@ -1,0 +1,25 @@
+"""Exports in this process, for tests."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from turnfold.adapters.in_memory_bucket import InMemoryBucket
+from turnfold.adapters.s3_archive import session_prefix
+from turnfold.adapters.s3_exports import LINK_SECONDS
+from turnfold.application.ports import Clock, Link
+from turnfold.domain.sessions import SessionKey
+
+
+class InMemoryExports:
+    """`ExportFiles` over an `InMemoryBucket`; the link is the object's name."""
+
+    def __init__(self, bucket: InMemoryBucket, clock: Clock) -> None:
+        """Keep exports in that bucket."""
+        self._bucket = bucket
+        self._clock = clock
+
+    def store(self, key: SessionKey, name: str, chunks: Iterable[bytes]) -> Link:
+        """See `ExportFiles`."""
+        object_name = f"{session_prefix(key)}exports/{name}"
+        self._bucket.put(object_name, b"".join(chunks))
+        return Link(object_name, self._clock() + timedelta(seconds=LINK_SECONDS))
