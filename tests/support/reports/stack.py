@@ -122,5 +122,7 @@ class Stack:
         self.turnfold = Turnfold(self._environment)
         self.turnfold.__dict__["_clients"] = ClientsOfCase(self.stores, self.sqs)
         self.turnfold.__dict__["metrics"] = self.metrics
+        # The fake endpoint has no embeddings: searches go by words.
+        self.turnfold.__dict__["_embedder"] = lambda _seconds: None
         for name in FUNCTIONS:
             self._monkeypatch.setattr(f"{name}.app.service", lambda: self.turnfold)

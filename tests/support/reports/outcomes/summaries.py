@@ -64,7 +64,9 @@ def sum_02(run: Run) -> None:
 def sum_03(run: Run) -> None:
     body = check_rounds_kept(run, 5)
     assert "can't" not in summary_texts(body)
-    assert "User asked questions 0-2 and got answers 0-2." in summary_texts(body)
+    assert all(one["text"].strip() for one in summaries(body))
+    # The last reply is longer than the turn that it is for, so it is not taken either (I13).
+    assert len(summary_requests(run)) == 4
 
 
 @outcome("SUM-06")
@@ -102,7 +104,8 @@ def sum_08(run: Run) -> None:
     body = check_rounds_kept(run, 60)
     assert body["tokens"]["window"] <= 300
     assert sum(one["tokens"] for one in body["regions"]["window"]) <= 300
-    assert all(one["degraded"] for one in summaries(body)), "an over-long reply was taken"
+    for one in summaries(body):
+        assert one["tokens"] < one["source_tokens"], "an over-long reply was taken"
 
 
 @outcome("SUM-09")

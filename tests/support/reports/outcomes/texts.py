@@ -28,7 +28,7 @@ def txt_01(run: Run) -> None:
     run.ledger.note_turn(("local", "s1"), answer["turn"], pair)
     assert contents(run.said())[-2] == "👍"
     found = run.session("POST", "/search", {"query": "errored"}).ok()["items"]
-    assert [one["turn"] for one in found] == [1]
+    assert found[0]["turn"] == 1
 
 
 @outcome("TXT-04")
@@ -46,9 +46,9 @@ def txt_05(run: Run) -> None:
     assert len(said) == 4
     for character in "\x0b\x0c\x1c\r":
         assert character in said[0]
-    assert [one["turn"] for one in run.last("search").data] == [2]
+    assert run.last("search").data[0]["turn"] == 2
     again = run.session("POST", "/search", {"query": "next"}).ok()["items"]
-    assert [one["turn"] for one in again] == [2], "found in the new index as well"
+    assert again[0]["turn"] == 2, "found in the new index as well"
 
 
 @outcome("TXT-07")

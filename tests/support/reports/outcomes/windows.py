@@ -108,7 +108,7 @@ def win_16(run: Run) -> None:
     body = run.context()
     shown = spoken(run)
     assert len(shown) <= 6 or "over_limit" in body["policy"]["flags"]
-    assert shown[0]["content"] == "sweep"
+    assert shown[0]["content"] == "go"
     assert len(shown) < 41
 
 
