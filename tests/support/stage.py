@@ -196,8 +196,8 @@ class Stage:
                 case "redeliver":
                     self.service.clock.advance(400)
                     self.service.deliver(self.service.queue.receive())
-            self.loaded.pop()
             self.check()
+            self.loaded.pop()
 
         return act
 
