@@ -612,6 +612,32 @@ def test_a_lost_table_gives_back_pins_and_settings_of_a_snapshot() -> None:
     assert memory.profile.system[0]["content"] == "Be kind."
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_rebuild_goes_on_where_time_ran_out(lost: bool) -> None:
+    model = ScriptedModel()
+    service = filled(ArchiveService(model=model), turns=100)
+    whole = ArchiveService(model=ScriptedModel())
+    filled(whole, turns=100)
+    rebuild(whole)
+    if lost:
+        service.raw_store.sessions.clear()
+    service.request_rebuild(KEY)
+    runs = 0
+    while service.raw_store.sessions[KEY].session.rebuild:
+        session = service.raw_store.sessions[KEY].session
+        left = iter([1.0, 1.0, 0.0])
+        service.rebuild(session, lambda left=left: next(left))  # type: ignore[misc]
+        runs += 1
+        assert runs < 9
+    assert runs > 2
+    assert_sound(service, KEY)
+    memory = service.context.memory(KEY)
+    assert memory.session.committed_through == 100
+    if not lost:
+        assert memory.session.manifest == whole.memory().session.manifest
+    assert not [name for name in service.snapshots.names(KEY) if name.startswith("checkpoint")]
+
+
 def test_what_has_no_transcript_is_not_rebuilt() -> None:
     service = filled(ArchiveService())
     with pytest.raises(SessionNotFoundError):

@@ -17,6 +17,10 @@ _FORGETS = pytest.mark.xfail(
     reason="moto 5.2.5 forgets a deduplication id when its message is deleted", strict=True
 )
 
+_UPLOAD_TAGS = pytest.mark.xfail(
+    reason="MiniStack 1.5.33 drops the tags of an upload in parts", strict=True
+)
+
 FAULTS: dict[tuple[str, str], pytest.MarkDecorator] = {
     ("moto", "test_twenty_threads_number_turns_without_gaps"): _UNLOCKED,
     ("moto", "test_of_twenty_threads_one_creates_the_session"): _UNLOCKED,
@@ -25,5 +29,6 @@ FAULTS: dict[tuple[str, str], pytest.MarkDecorator] = {
     ("moto", "test_sessions_and_tenants_have_groups_of_their_own"): _QUEUE_SCOPE,
     ("moto", "test_a_duplicate_is_swallowed_in_its_group_only"): _QUEUE_SCOPE,
     ("moto", "test_a_duplicate_is_swallowed_after_the_first_was_deleted"): _FORGETS,
+    ("ministack", "test_exports_and_segments_carry_the_tags_of_the_lifecycle_rules"): _UPLOAD_TAGS,
 }
 """(backend, test function) -> how the test is marked."""

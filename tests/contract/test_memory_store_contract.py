@@ -830,3 +830,19 @@ def test_a_session_can_be_postponed_whatever_its_status(stores: Stores) -> None:
     shard = shard_of(session.key)
     assert session.key in stores.store.due_sessions(shard, later, 1000)
     assert session.key not in stores.store.due_sessions(shard, START, 1000)
+
+
+def test_many_turns_go_in_at_once_or_not_at_all(stores: Stores) -> None:
+    session = stores.writer().create()
+    turns = tuple(a_turn(number)[0] for number in range(1, 81))
+    sets = {"next_turn": 81, "last_sha256": turns[-1].sha256}
+    change = Change(key=session.key, epoch=session.epoch, sets=sets, more_turns=turns)
+    stores.store.write(change)
+    memory = stores.store.load(session.key)
+    assert memory is not None
+    assert memory.turns == turns
+    again = replace(change, more_turns=(a_turn(81)[0], a_turn(80)[0]), sets={"next_turn": 82})
+    with pytest.raises(GuardFailedError) as caught:
+        stores.store.write(again)
+    assert caught.value.failed == {"turn"}
+    assert stores.store.get_turn(session.key, 81) is None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contract.conftest import MINISTACK, MOTO, Stores
-from support.sessions import START, a_pin, a_summary, big_text
+from support.sessions import START, a_pin, a_session, a_summary, big_text
 from turnfold.application.ports import Change
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.limits import MAX_INLINE_TURN_BYTES
@@ -32,11 +32,12 @@ def memory_of(stores: Stores) -> WorkingMemory:
     return memory
 
 
-def filled(stores: Stores, turns: int = 5) -> WorkingMemory:
+def filled(stores: Stores, turns: int = 5, *, large: bool = True) -> WorkingMemory:
     writer = stores.writer()
     for _ in range(turns):
         writer.commit("a\u2028b", "<|endoftext|>")
-    writer.commit(big_text(MAX_INLINE_TURN_BYTES))
+    if large:
+        writer.commit(big_text(MAX_INLINE_TURN_BYTES))
     writer.fold(2)
     session = memory_of(stores).session
     change = Change(
@@ -247,3 +248,54 @@ def test_a_large_turn_is_found_in_its_segment(stores: Stores) -> None:
     names = [(one.number, one.turn_id) for one in turns]
     stores.archive.remove_records(stores.key(), names)
     assert memory_of(stores).turns == tuple(turns)
+
+
+# Sessions that are being made --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [SessionStatus.FORKING, SessionStatus.REBUILDING])
+def test_a_session_that_is_being_made_opens_by_one_write(
+    stores: Stores, status: SessionStatus
+) -> None:
+    made = a_session(stores.key(), status=status, rebuild=True)
+    stores.store.write(Change(key=made.key, creates=made))
+    assert list(stores.store.list_sessions(stores.tenant, None, 10, None).items) == []
+    with pytest.raises(GuardFailedError):
+        stores.store.write(Change(key=made.key, epoch=made.epoch, sets={"degraded": True}))
+    memory = filled(replace(stores, tenant=f"{stores.tenant}-2"), large=False)
+    sets = {
+        "next_turn": memory.session.next_turn,
+        "last_sha256": memory.session.last_sha256,
+        "manifest": memory.session.manifest,
+        "compacted_through": memory.session.compacted_through,
+        "pin_count": 2,
+        "pin_rev": 1,
+        "user_id": "u#1",
+        "rebuild": False,
+    }
+    with pytest.raises(GuardFailedError):
+        stores.shelf.open(replace(made, epoch="earlier"), "name", LATER, sets)
+    stores.shelf.open(made, "name", LATER, sets)
+    session = memory_of(stores).session
+    assert (session.status, session.snapshot, session.rebuild) == (
+        SessionStatus.EXPIRED,
+        "name",
+        False,
+    )
+    back(stores, restoring(stores, session), snapshot_of(memory))
+    assert memory_of(stores).turns == memory.turns
+    listed = stores.store.list_sessions(stores.tenant, "u#1", 10, None)
+    assert [one.key for one in listed.items] == [stores.key()]
+    with pytest.raises(GuardFailedError):
+        stores.shelf.open(made, "name", LATER, sets)
+
+
+def test_a_lost_snapshot_can_be_given_up(stores: Stores) -> None:
+    session = away(stores, filled(stores))
+    stores.shelf.give_up(session, LATER)
+    given_up = memory_of(stores).session
+    assert (given_up.status, given_up.rebuild) == (SessionStatus.REBUILDING, True)
+    with pytest.raises(GuardFailedError):
+        stores.shelf.begin_restore(session)
+    stores.shelf.open(given_up, "other", LATER, {"rebuild": False})
+    assert memory_of(stores).session.snapshot == "other"

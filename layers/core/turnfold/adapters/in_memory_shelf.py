@@ -103,6 +103,8 @@ class InMemoryShelf:
         """See `Shelf`."""
         with self._store.lock:
             stored = self._in(session, SessionStatus.RESTORING)
+            if part.profile_rev != stored.session.profile_rev:
+                raise ValueError("the profile is not the one that the session names")
             stored.profile = part.profile
             stored.turns.update({turn.number: turn for turn in part.turns})
             stored.summaries.update({summary.ref: summary for summary in part.summaries})

@@ -6,14 +6,14 @@ memory by one guarded write. It is the way back from a damaged working memory, f
 and from a lost table: then the session itself is recovered from its records first. Facts that were
 confirmed stay, where they are known; turns that were judged are not judged again.
 
-A run that is cut off begins anew, and pays for no model call twice: accepted answers are kept.
+A run that is cut off leaves a checkpoint, from which the next one goes on.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnfold.application.commit_turn import due_time, system_hash
 from turnfold.application.compact_session import CompactSession, Ring
@@ -40,10 +40,15 @@ from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import split_leading
 from turnfold.domain.pins import Pin
+from turnfold.domain.portable import pin_object
 from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
 from turnfold.domain.settings import Settings
-from turnfold.domain.snapshots import pack_snapshot, unpack_snapshot
+from turnfold.domain.snapshots import Snapshot, pack_snapshot, unpack_snapshot
+from turnfold.domain.transcript import sha256_of
 from turnfold.domain.turns import Turn
+
+if TYPE_CHECKING:
+    from turnfold.domain.summaries import Summary
 
 logger = logging.getLogger("turnfold")
 
@@ -130,6 +135,17 @@ class _Known:
     pins: tuple[Pin, ...] = ()
 
 
+def checkpoint_name(known: _Known) -> str:
+    """The name of the checkpoint of rebuilds that begin with the same settings and facts."""
+    session = known.session
+    begins_with = [
+        session.epoch,
+        session.settings.to_json(),
+        [pin_object(pin) for pin in known.pins],
+    ]
+    return f"checkpoint-{sha256_of(begins_with)[:32]}"
+
+
 @dataclass(frozen=True, slots=True)
 class RebuildSession:
     """Does what `RequestRebuild` asks for.
@@ -196,6 +212,8 @@ class RebuildSession:
     def _from_snapshot(self, session: Session) -> tuple[Session, Profile, tuple[Pin, ...]]:
         """What the newest snapshot says, if there is one that can be read."""
         for name in sorted(self.snapshots.names(session.key), reverse=True):
+            if not name[0].isdigit():
+                continue
             data = self.snapshots.get(session.key, name)
             try:
                 snapshot = unpack_snapshot(data) if data else None
@@ -217,26 +235,42 @@ class RebuildSession:
         """Working memory as the same turns would have made it; None if time runs out."""
         session, scratch = known.session, self.scratch()
         compact = self.compactor(scratch)
-        self._begin(scratch, known)
+        start = self._begin(scratch, known)
         batch: list[Turn] = []
-        system = known.profile.system
-        for record in self.transcript.stream(session):
+        for record in self.transcript.stream(session, start):
             batch.append(record.turn)
-            system = split_leading(record.turn.messages)[0] or system
             if len(batch) < BATCH_TURNS and record.turn.number < session.committed_through:
                 continue
             if seconds_left() <= 0:
+                self._leave_checkpoint(scratch, known)
                 return None
             for turn in batch:
-                self._commit(scratch, session, turn)
+                self._commit(scratch, known, turn)
             compact(session.key, Ring(turn=batch[-1].number))
             batch.clear()
-        memory = scratch.load(session.key)
-        if memory is None or session.status is SessionStatus.LIVE:
-            return memory
-        return replace(memory, profile=replace(known.profile, system=system))
+        self.snapshots.remove(session.key, [checkpoint_name(known)])
+        return scratch.load(session.key)
 
-    def _begin(self, scratch: MemoryStore, known: _Known) -> None:
+    def _leave_checkpoint(self, scratch: MemoryStore, known: _Known) -> None:
+        memory = scratch.load(known.session.key)
+        if memory is not None:
+            self.snapshots.put(known.session.key, checkpoint_name(known), pack_snapshot(memory))
+
+    def _checkpoint(self, known: _Known) -> Snapshot | None:
+        """How far an earlier run came, if it began with the same."""
+        data = self.snapshots.get(known.session.key, checkpoint_name(known))
+        try:
+            snapshot = unpack_snapshot(data) if data else None
+        except ValueError:
+            return None
+        if snapshot is None or snapshot.committed_through == 0:
+            return None
+        number = snapshot.committed_through
+        turns = self.transcript.turns(known.session, number, number)
+        return snapshot if turns and turns[0].sha256 == snapshot.last_sha256 else None
+
+    def _begin(self, scratch: MemoryStore, known: _Known) -> int:
+        """Fill the store with what is known, or with a checkpoint; the turn to go on with."""
         session = known.session
         begun = Session(
             key=session.key,
@@ -246,19 +280,50 @@ class RebuildSession:
             settings=session.settings,
             judged_through=session.judged_through,
             rejudge=session.rejudge,
-            pin_rev=1,
-            pin_count=len(known.pins),
             archived_through=session.archived_through,
+            profile_rev=session.profile_rev,
         )
-        scratch.write(Change(key=session.key, creates=begun, profile=known.profile))
-        for start in range(0, len(known.pins), 40):
-            pins = tuple(replace(pin, rev=1) for pin in known.pins[start : start + 40])
-            change = Change(key=session.key, epoch=session.epoch, pins=pins, visible=False)
-            scratch.write(change)
+        profile, pins = known.profile, known.pins
+        turns: tuple[Turn, ...] = ()
+        summaries: tuple[Summary, ...] = ()
+        checkpoint = self._checkpoint(known)
+        if checkpoint is not None:
+            profile, pins = checkpoint.profile, checkpoint.pins
+            turns, summaries = checkpoint.turns, checkpoint.summaries
+            begun = replace(
+                begun,
+                next_turn=checkpoint.committed_through + 1,
+                last_sha256=checkpoint.last_sha256,
+                judged_through=max(session.judged_through, checkpoint.judged_through),
+                compacted_through=max((one.to_turn for one in summaries), default=0),
+                manifest=tuple(one.ref for one in summaries),
+                degraded=any(one.degraded for one in summaries),
+            )
+        pins = tuple(replace(pin, rev=1) for pin in pins)
+        begun = replace(begun, pin_rev=1, pin_count=len(pins))
+        scratch.write(Change(key=session.key, creates=begun, profile=profile))
+        for some in _by_forty(turns):
+            self._add(scratch, session, Change(key=session.key, more_turns=some))
+        for few in _by_forty(summaries):
+            self._add(scratch, session, Change(key=session.key, summaries=few))
+        for facts in _by_forty(pins):
+            self._add(scratch, session, Change(key=session.key, pins=facts))
+        return begun.next_turn
 
-    def _commit(self, scratch: MemoryStore, session: Session, turn: Turn) -> None:
+    def _add(self, scratch: MemoryStore, session: Session, change: Change) -> None:
+        scratch.write(replace(change, epoch=session.epoch, visible=False))
+
+    def _commit(self, scratch: MemoryStore, known: _Known, turn: Turn) -> None:
+        """A turn, with the system messages that it brings, where nothing else tells of them."""
+        session = known.session
         sets: dict[str, Any] = {"next_turn": turn.number + 1, "last_sha256": turn.sha256}
-        scratch.write(Change(key=session.key, epoch=session.epoch, sets=sets, turn=turn))
+        profile = None
+        system = split_leading(turn.messages)[0]
+        if system and session.status is not SessionStatus.LIVE:
+            profile = replace(known.profile, system=system)
+            sets["profile_rev"] = session.profile_rev + turn.number
+        change = Change(key=session.key, epoch=session.epoch, sets=sets, turn=turn, profile=profile)
+        scratch.write(change)
 
     def _sets(self, known: _Known, memory: WorkingMemory) -> dict[str, Any]:
         """The fields of the session that go with its new working memory."""
@@ -286,5 +351,12 @@ class RebuildSession:
             "user_id": session.user_id,
             "settings": session.settings,
             "system_sha256": system_hash(profile.system),
+            "profile_rev": made.profile_rev,
             "updated_at": self.clock(),
         }
+
+
+def _by_forty[Item](items: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
+    """The items in groups that one write takes."""
+    for start in range(0, len(items), 40):
+        yield items[start : start + 40]

@@ -6,9 +6,10 @@ rebuild make first. gzip of one JSON object; times, texts and messages come back
 
 import gzip
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from turnfold.domain.errors import InvalidSettingsError
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin
 from turnfold.domain.portable import (
@@ -33,8 +34,8 @@ SNAPSHOT_VERSION = 1
 class Snapshot:
     """The items of a working memory, without the session's own counters, which stay in the table.
 
-    `profile_rev` is the revision of the profile as the session names it. `settings`, `user_id` and
-    `judged_through` are for the day when the table is lost.
+    `profile_rev` is the revision of the profile as the session names it. `session` describes the
+    session (`portable.session_object`) for the day when the table is lost.
     """
 
     profile: Profile
@@ -42,9 +43,33 @@ class Snapshot:
     turns: tuple[Turn, ...]
     summaries: tuple[Summary, ...]
     pins: tuple[Pin, ...]
-    settings: Settings
-    user_id: str | None
-    judged_through: int
+    session: Mapping[str, Any]
+
+    @property
+    def settings(self) -> Settings:
+        """The session's settings then."""
+        return read_settings(self.session["settings"], Settings())
+
+    @property
+    def user_id(self) -> str | None:
+        """The session's user."""
+        user_id = self.session["user_id"]
+        return None if user_id is None else str(user_id)
+
+    @property
+    def judged_through(self) -> int:
+        """How far turns were judged."""
+        return int(self.session["judged_through"])
+
+    @property
+    def committed_through(self) -> int:
+        """The newest turn then."""
+        return int(self.session["turns"])
+
+    @property
+    def last_sha256(self) -> str:
+        """The hash of the newest turn's record then."""
+        return str(self.session["last_sha256"])
 
 
 def snapshot_of(memory: WorkingMemory) -> Snapshot:
@@ -55,9 +80,7 @@ def snapshot_of(memory: WorkingMemory) -> Snapshot:
         turns=memory.turns,
         summaries=memory.summaries,
         pins=memory.pins,
-        settings=memory.session.settings,
-        user_id=memory.session.user_id,
-        judged_through=memory.session.judged_through,
+        session=session_object(memory.session, memory.profile),
     )
 
 
@@ -86,9 +109,7 @@ def unpack_snapshot(data: bytes) -> Snapshot:
             turns=tuple(map(read_turn_object, said["turns"])),
             summaries=tuple(map(read_summary_object, said["summaries"])),
             pins=tuple(map(read_pin_object, said["pins"])),
-            settings=read_settings(session["settings"], Settings()),
-            user_id=session["user_id"],
-            judged_through=int(session["judged_through"]),
+            session=session,
         )
-    except (OSError, EOFError, KeyError, TypeError, InvalidSettingsError) as error:
+    except (OSError, EOFError, KeyError, TypeError) as error:
         raise ValueError("the snapshot is damaged") from error

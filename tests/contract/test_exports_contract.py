@@ -1,0 +1,100 @@
+"""What every `ExportFiles` promises; and what the bucket does with retention, tags and links."""
+
+from __future__ import annotations
+
+import urllib.request
+from datetime import timedelta
+
+import pytest
+
+from contract.conftest import MINISTACK, MOTO, Stores
+from turnfold.adapters.s3_archive import segment_key, session_prefix
+from turnfold.adapters.s3_exports import LINK_SECONDS, PART_BYTES, S3Exports
+from turnfold.adapters.s3_objects import S3SessionObjects
+from turnfold.domain.errors import StoreError
+from turnfold.domain.segments import Segment, pack_segment
+
+pytestmark = pytest.mark.parametrize("backend", [MOTO, MINISTACK])
+
+
+def exports_of(stores: Stores) -> S3Exports:
+    assert stores.services is not None
+    return S3Exports(stores.services.s3, stores.services.bucket, stores.clock)
+
+
+def stored(stores: Stores, name: str) -> bytes:
+    assert stores.services is not None
+    key = f"{session_prefix(stores.key())}exports/{name}"
+    return stores.services.s3.get_object(Bucket=stores.services.bucket, Key=key)["Body"].read()
+
+
+@pytest.mark.parametrize("size", [10, PART_BYTES - 1, PART_BYTES, 2 * PART_BYTES + 7])
+def test_chunks_become_one_file(stores: Stores, size: int) -> None:
+    line = b'{"type":"turn","text":"\xe6\xbc\xa2"}\n'
+    count = max(1, size // len(line))
+    link = exports_of(stores).store(stores.key(), "e.jsonl", (line for _ in range(count)))
+    assert stored(stores, "e.jsonl") == line * count
+    assert link.expires_at == stores.clock() + timedelta(seconds=LINK_SECONDS)
+    assert "e.jsonl" in link.url
+
+
+def test_what_breaks_off_leaves_nothing(stores: Stores) -> None:
+    def chunks():  # type: ignore[no-untyped-def] # noqa: ANN202
+        yield b"x" * PART_BYTES
+        raise StoreError("the transcript is damaged")
+
+    with pytest.raises(StoreError, match="damaged"):
+        exports_of(stores).store(stores.key(), "broken.jsonl", chunks())
+    assert stores.services is not None
+    found = stores.services.s3.list_multipart_uploads(Bucket=stores.services.bucket)
+    assert not found.get("Uploads")
+    assert list(stores.objects.list_versions(stores.key(), 10)) == []
+
+
+def test_exports_and_segments_carry_the_tags_of_the_lifecycle_rules(stores: Stores) -> None:
+    assert stores.services is not None
+    exports_of(stores).store(stores.key(), "e.jsonl", [b"x"])
+    stores.archive.put_segment(stores.key(), Segment(1, 1), pack_segment([b"{}"]))
+    names = {
+        f"{session_prefix(stores.key())}exports/e.jsonl": "export",
+        segment_key(stores.key(), Segment(1, 1)): "segment",
+    }
+    for name, value in names.items():
+        tags = stores.services.s3.get_object_tagging(Bucket=stores.services.bucket, Key=name)
+        assert tags["TagSet"] == [{"Key": "turnfold", "Value": value}]
+
+
+def test_a_link_opens_without_credentials(stores: Stores, backend: str) -> None:
+    if backend == MOTO:
+        pytest.skip("moto answers only patched clients")
+    link = exports_of(stores).store(stores.key(), "e.jsonl", [b"all of it"])
+    with urllib.request.urlopen(link.url, timeout=10) as answer:  # noqa: S310 - the emulator's
+        assert answer.read() == b"all of it"
+
+
+def test_an_erasure_finds_exports(stores: Stores) -> None:
+    exports_of(stores).store(stores.key(), "e.jsonl", [b"x"])
+    versions = stores.objects.list_versions(stores.key(), 10)
+    stores.objects.remove_versions(versions)
+    assert len(versions) == 1
+    assert list(stores.objects.list_versions(stores.key(), 10)) == []
+
+
+def test_retention_is_passed_over_only_if_asked_to(stores: Stores) -> None:
+    assert stores.services is not None
+    s3 = stores.services.s3
+    bucket = f"locked-{stores.tenant}"
+    s3.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
+    rule = {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 1}}
+    s3.put_object_lock_configuration(
+        Bucket=bucket,
+        ObjectLockConfiguration={"ObjectLockEnabled": "Enabled", "Rule": rule},  # type: ignore[typeddict-item]
+    )
+    s3.put_object(Bucket=bucket, Key=f"{session_prefix(stores.key())}turns/x", Body=b"x")
+    keeping = S3SessionObjects(s3, bucket)
+    (version,) = keeping.list_versions(stores.key(), 10)
+    with pytest.raises(StoreError, match="remove versions"):
+        keeping.remove_versions([version])
+    assert len(keeping.list_versions(stores.key(), 10)) == 1
+    S3SessionObjects(s3, bucket, bypass_governance=True).remove_versions([version])
+    assert list(keeping.list_versions(stores.key(), 10)) == []
