@@ -6,12 +6,8 @@ from api.requests import Request
 from api.routes import READ, WRITE, Route
 from turnfold.bootstrap import Turnfold
 
-_READS = (
-    "GET /v1/models",
-)
-_WRITES = (
-    "POST /v1/chat/completions",
-)
+_READS = ("GET /v1/models",)
+_WRITES = ("POST /v1/chat/completions",)
 
 
 def not_yet(_request: Request, _service: Turnfold) -> Reply:

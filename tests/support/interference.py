@@ -1,7 +1,5 @@
 """Watches every call of a port and disturbs one: a crash, or something that happens meanwhile."""
 
-
-
 from __future__ import annotations
 
 import itertools

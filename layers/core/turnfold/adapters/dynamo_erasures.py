@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 BATCH_ITEMS = 95
 """Items removed by one transaction of 100 operations, beside the session and the receipt."""
 
+
 class DynamoErasures:
     """`Erasures` over the table of `DynamoMemoryStore`."""
 
