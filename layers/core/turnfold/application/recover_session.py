@@ -1,12 +1,15 @@
 """Finding out from the archive alone how far a session had come, when the table knows nothing."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from turnfold.application.ports import Archive
 from turnfold.application.read_transcript import Transcript
 from turnfold.domain.errors import DamagedRecordError
 from turnfold.domain.sessions import FIRST_PREV_SHA256, Session, SessionKey
-from turnfold.domain.transcript import Record
+
+if TYPE_CHECKING:
+    from turnfold.domain.transcript import Record
 
 CHUNK_TURNS = 100
 ANY_TURN = 10**12 - 1
