@@ -49,7 +49,7 @@ class Fault:
 
     def parsed(self) -> dict[str, Any]:
         """The error as botocore parses it."""
-        status = 503 if self.error in SERVER_ERRORS else 400
+        status = 503 if self.error in SERVER_ERRORS or self.error[:1] == "5" else 400
         answer: dict[str, Any] = {
             "Error": {"Code": self.error, "Message": "injected"},
             "ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": {}},
@@ -59,11 +59,16 @@ class Fault:
         return answer
 
 
+class KilledError(BaseException):
+    """The process of a worker ends here; nothing of it may handle that."""
+
+
 @dataclass
 class Pause:
-    """Holds one thread before its next write, until it is let go."""
+    """Holds one thread before its next write, until it is let go or killed."""
 
     armed: bool = False
+    killed: bool = False
     reached: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event = field(default_factory=threading.Event)
 
@@ -119,6 +124,8 @@ class AwsGate:
         pause = self.pauses.get(threading.get_ident())
         if pause is not None and pause.armed and operation in WRITES:
             pause.wait()
+        if pause is not None and pause.killed:
+            raise KilledError
         with _Yielded(self):
             self.calls.append((service, operation))
             fault = next((one for one in self.faults if one.fits(service, operation, said)), None)

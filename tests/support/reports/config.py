@@ -21,24 +21,11 @@ SETTINGS = {
     "auto_compression": "auto_compression",
     "memory_role": "memory_role",
     "model": "model",
+    "strategies": "strategies",
 }
 AT_LEAST_ONE = ("head_rounds", "tail_rounds")
 """The contract knows no empty head and no empty tail (clarification 1), so 0 becomes 1."""
 
-OPTIONS = {
-    "max_messages": "max_messages",
-    "max_tokens": "max_tokens",
-    "token_ratio": "token_ratio",
-    "max_count": "max_count",
-    "keep_first_user_message": "keep_first_user_message",
-    "priority_removal": "priority_removal",
-    "window_minutes": "window_minutes",
-    "min_relevance_score": "min_relevance_score",
-    "summarize_threshold": "summarize_threshold",
-    "threshold": "threshold",
-    "keep_recent": "keep_recent",
-    "policies": "policies",
-}
 BY_POLICY = {
     "message_window": ("max_messages",),
     "token_window": ("max_tokens",),
@@ -65,28 +52,34 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def policy_of(config: Mapping[str, Any], op: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The policy of an operation: its own name and options over those of the config."""
-    given = {**config, **op}
+    """The policy of an operation: its own name and options over those of the config.
+
+    `max_tokens` of an operation that names no policy is the caller's budget, not an option.
+    """
+    own = dict(op) if "policy" in op else {k: v for k, v in op.items() if k != "max_tokens"}
+    given = {**config, **own}
     policy = given.get("policy")
     if policy is None:
         return None
     if isinstance(policy, dict):
-        return policy
+        return policy_of(policy, {}) if "policy" in policy else policy
     if "window_s" in given:
         given["window_minutes"] = max(1, round(given["window_s"] / 60))
+    if "policies" in given:
+        given["policies"] = [_part(one) for one in given["policies"]]
     names = BY_POLICY.get(policy, ())
     return {"name": policy} | {name: given[name] for name in names if name in given}
 
 
-def budget_of(config: Mapping[str, Any], op: Mapping[str, Any]) -> int | None:
-    """The budget that a context is asked for: what is left after the reserves; None without one.
+def _part(spec: Any) -> Any:
+    """A policy inside a composite one, in the notation's words or the contract's."""
+    return policy_of(spec, {}) if isinstance(spec, dict) and "policy" in spec else spec
 
-    Where a policy counts tokens itself, its own limit is the budget.
-    """
+
+def budget_of(config: Mapping[str, Any], op: Mapping[str, Any]) -> int | None:
+    """The budget that a context is asked for: what is left after the reserves; None without one."""
     budget = op.get("max_tokens")
-    if budget is None:
-        return None
     policy = policy_of(config, op)
-    if policy and policy["name"] in ("token_limit", "token_window") and "policy" not in op:
+    if budget is None or ("policy" in op and policy and "max_tokens" in policy):
         return None
     return int(budget - op.get("reserve_output_tokens", 0) - op.get("tools_tokens", 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from support.reports.ops import control, looking, models, sessions, turns, working
+from support.reports.ops import control, copies, looking, models, sessions, turns, working
 from support.reports.registry import OPERATIONS
 from support.reports.values import expand
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from support.reports.run import Run
 
-MODULES = (control, looking, models, sessions, turns, working)
+MODULES = (control, copies, looking, models, sessions, turns, working)
 """Imported for what they register."""
 
 NESTED = ("do", "ops")

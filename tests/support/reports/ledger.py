@@ -33,7 +33,10 @@ class SessionLedger:
     turns: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     open: list[dict[str, Any]] = field(default_factory=list)
     deleted: bool = False
-    legal_texts: list[str] = field(default_factory=list)
+    earlier: list[SessionLedger] = field(default_factory=list)
+    """The lives of the id before it was erased and begun anew."""
+    foreign: bool = False
+    """Whether turns came in by another way than commits."""
 
     def conversation(self) -> list[dict[str, Any]]:
         """All messages in their order, without system messages."""
@@ -53,6 +56,12 @@ class Ledger:
         with self._lock:
             return self.sessions.setdefault(name, SessionLedger())
 
+    def living_texts(self) -> set[str]:
+        """What was said in sessions that are not erased."""
+        living = (one for one in self.sessions.values() if not one.deleted)
+        said = (message for one in living for turn in one.turns.values() for message in turn)
+        return {one["content"] for one in said if isinstance(one.get("content"), str)}
+
     def note_texts(self, messages: list[dict[str, Any]]) -> None:
         """Remember what was said, taken or not: no error and no log may repeat it."""
         for message in messages:
@@ -63,5 +72,8 @@ class Ledger:
     def note_turn(self, name: Name, number: int, messages: list[dict[str, Any]]) -> None:
         session = self.of(name)
         with self._lock:
+            if session.deleted:
+                session = SessionLedger(earlier=[*session.earlier, session])
+                self.sessions[name] = session
             known = session.turns.setdefault(number, clean(messages))
             assert known == clean(messages), f"turn {number} was given to two commits"

@@ -138,6 +138,13 @@ def _fact(turn: int | None, text: str, role: str) -> Json:
 
 def rule_of(reply: Any, body: Json) -> Rule:
     """A scripted reply as the endpoint's answer."""
+    rule = _rule_of(reply, body)
+    if isinstance(reply, dict) and "delay_s" in reply:
+        rule.seconds = float(reply["delay_s"])
+    return rule
+
+
+def _rule_of(reply: Any, body: Json) -> Rule:
     if not isinstance(reply, dict):
         return Rule(message={"role": "assistant", "content": reply, "refusal": None})
     if "http" in reply:

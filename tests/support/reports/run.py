@@ -47,6 +47,8 @@ class Run:
     ledger: Ledger = field(default_factory=Ledger)
     results: list[Result] = field(default_factory=list)
     known: set[Name] = field(default_factory=set)
+    routes: dict[tuple[Name, str], str] = field(default_factory=dict)
+    """Where the first request with an idempotency key went."""
     refused_settings: Answer | None = None
     stale: bool = False
     """Whether anything was committed since the workers were last run."""
@@ -84,7 +86,9 @@ class Run:
         if name in self.known or self.ledger.of(name).deleted:
             return
         self.known.add(name)
-        body = {"settings": self.settings} if self.settings else {}
+        body: dict[str, Any] = {"settings": self.settings} if self.settings else {}
+        if "system" in self.config:
+            body["system"] = [self.config["system"]]
         answer = self.client.session(name, "PUT", "", body)
         if answer.status == 422 and body:
             self.refused_settings = answer

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from support.reports.aws_gate import Pause
+from support.reports.aws_gate import KilledError, Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,6 +51,7 @@ class HeldWorker:
 
     thread: threading.Thread
     let_go: Callable[[], None]
+    pause: Pause
     batch: list[ReceivedMessage]
     errors: list[BaseException]
 
@@ -132,25 +133,39 @@ class Workers:
         thread = threading.Thread(target=work, daemon=True)
         if in_model:
             model.hold = release
-            self.held = HeldWorker(thread, release.set, batch, errors)
+            self.held = HeldWorker(thread, release.set, pause, batch, errors)
             thread.start()
             _wait(thread, model.reached)
         else:
             model.when_summarised = lambda: setattr(pause, "armed", True)
-            self.held = HeldWorker(thread, pause.go_on.set, batch, errors)
+            self.held = HeldWorker(thread, pause.go_on.set, pause, batch, errors)
             thread.start()
             _wait(thread, pause.reached)
 
     def resume(self) -> None:
         """Let the held compactor go on to its end."""
+        held = self._let_go()
+        if held.errors:
+            raise held.errors[0]
+
+    def kill(self) -> None:
+        """End the held compactor where it is; its messages come again when nobody holds them."""
+        assert self.held is not None, "no worker is paused"
+        self.held.pause.killed = True
+        held = self._let_go()
+        for error in held.errors:
+            if not isinstance(error, KilledError):
+                raise error
+
+    def _let_go(self) -> HeldWorker:
         held, self.held = self.held, None
         assert held is not None, "no worker is paused"
         held.let_go()
         self.stack.model.hold = None
+        self.stack.model.when_summarised = None
         held.thread.join(SECONDS)
         assert not held.thread.is_alive(), "the worker does not end"
-        if held.errors:
-            raise held.errors[0]
+        return held
 
 
 def _wait(thread: threading.Thread, reached: threading.Event) -> None:

@@ -22,7 +22,7 @@ LEAST_TELLING = 4
 def check_transcripts(run: Run) -> None:
     """The second half of P2: every session's transcript holds exactly what was committed."""
     for name, session in sorted(run.ledger.sessions.items()):
-        if session.deleted or not session.turns:
+        if session.deleted or session.foreign or not session.turns:
             continue
         turns = run.client.pages(name, "transcript", 100)
         numbers = [turn["turn"] for turn in turns]
@@ -66,11 +66,13 @@ def everything(found: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def check_nothing_left(name: Name, session: SessionLedger, found: dict[str, Any]) -> None:
-    """Nothing that was said in an erased session is anywhere."""
+def check_nothing_left(
+    name: Name, session: SessionLedger, alive: set[str], found: dict[str, Any]
+) -> None:
+    """Nothing that was said in an erased session is anywhere, if no living one says it too."""
     whole = everything(found)
     for turn in session.turns.values():
         for message in turn:
             content = message.get("content")
-            if isinstance(content, str) and len(content) >= LEAST_TELLING:
+            if isinstance(content, str) and len(content) >= LEAST_TELLING and content not in alive:
                 assert content[:2000] not in whole, f"a text of the erased session {name[1]}"

@@ -34,9 +34,11 @@ def raw_scan(run: Run, op: Op, _scope: Scope) -> Result:
         ],
     }
     check_items(found["items"])
+    alive = run.ledger.living_texts()
     for name, session in run.ledger.sessions.items():
-        if session.deleted:
-            check_nothing_left(name, session, found)
+        for life in (*session.earlier, session):
+            if life.deleted:
+                check_nothing_left(name, life, alive, found)
     return Result("raw_scan", op, data=found)
 
 

@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from support.reports.config import settings_of
 from support.reports.ops.working import catch_up
 from support.reports.registry import operation
 from support.reports.run import DEFAULT_TENANT, Result
@@ -26,13 +27,27 @@ def create_session(run: Run, op: Op, _scope: Scope) -> Result:
     given = op.get("session_id")
     name = op.get("tenant", DEFAULT_TENANT), str(uuid.uuid4()) if given is None else str(given)
     body: Op = {key: op[key] for key in ("system", "user_id", "metadata") if key in op}
-    settings = {**run.settings, **op.get("settings", {})}
+    settings = {**run.settings, **settings_of(op.get("config", {})), **op.get("settings", {})}
     if settings:
         body["settings"] = settings
     answer = run.client.session(name, "PUT", "", body)
     if answer.status in (200, 201):
         run.known.add(name)
     return Result("create_session", op, [answer], name)
+
+
+@operation("patch_session", "update_session", "configure")
+def patch_session(run: Run, op: Op, _scope: Scope) -> Result:
+    """Other settings, in the words of a config or of the contract."""
+    name = run.name_of(op)
+    run.ensure(name)
+    settings = {**settings_of({**op, **op.get("config", {})}), **op.get("settings", {})}
+    body: Op = {key: op[key] for key in ("system", "user_id", "metadata") if key in op}
+    return Result(
+        "patch_session",
+        op,
+        [run.client.session(name, "PATCH", "", body | {"settings": settings})],
+    )
 
 
 @operation("get_session")
@@ -106,9 +121,10 @@ def pin_add(run: Run, op: Op, _scope: Scope) -> Result:
     return Result("pin_add", op, [run.client.session(name, "POST", "/pins", body)])
 
 
-@operation("http_get", "http")
-def http_get(run: Run, op: Op, _scope: Scope) -> Result:
+@operation("http", "http_get", "http_post", "http_put", "http_patch", "http_delete")
+def http(run: Run, op: Op, _scope: Scope) -> Result:
     """A request by path; `{urlencoded x}` was replaced before."""
     tenant = op.get("tenant", DEFAULT_TENANT)
-    answer = run.client(op.get("method", "GET"), op["path"], op.get("body"), tenant=tenant)
-    return Result("http_get", op, [answer])
+    method = op["op"].removeprefix("http").removeprefix("_").upper() or op.get("method", "GET")
+    answer = run.client(method, op["path"], op.get("body"), tenant=tenant)
+    return Result(op["op"], op, [answer])

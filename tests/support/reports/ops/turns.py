@@ -26,6 +26,8 @@ type Scope = Mapping[str, Any]
 
 OPTIONS = ("policy", "max_count", "max_messages", "window_s", "window_minutes", "keep_recent")
 MEMBERS = ("metadata", "user_id")
+TURNS, APPEND, CLOSE = "/turns", "/open-turn/messages", "/open-turn/commit"
+BUSY = (409, 429, 503)
 
 
 @operation("commit")
@@ -44,27 +46,37 @@ def commit_messages(run: Run, name: Name, messages: list[Any], op: Op) -> Answer
         run.ensure(name)
     session = run.ledger.of(name)
     begun = list(session.open)
-    body: Op = {"messages": messages, **{key: op[key] for key in MEMBERS if key in op}}
     key = op.get("idempotency_key")
     headers = {} if key is None else {"Idempotency_Key": key}
-    follows = bool(begun) and can_follow(begun, messages)
-    if follows and is_whole([*begun, *messages]):
-        answer = run.client.session(name, "POST", "/open-turn/commit", body, **headers)
-        if answer.status == 201:
-            run.ledger.note_turn(name, answer.body["turn"], [*begun, *messages])
-            session.open = []
-    elif is_whole(messages):
-        answer = run.client.session(name, "POST", "/turns", body, **headers)
-        if answer.status == 201:
-            run.known.add(name)
-            run.ledger.note_turn(name, answer.body["turn"], messages)
-    else:
+    repeated = run.routes.get((name, key or ""))
+    route = repeated or _route(begun, messages)
+    body: Op = {"messages": messages}
+    if route == APPEND:
         run.ensure(name)
-        append = {"messages": messages}
-        answer = run.client.session(name, "POST", "/open-turn/messages", append, **headers)
-        if answer.status == 201 and "idempotency-replayed" not in answer.headers:
-            session.open = [*session.open, *clean(messages)]
+    else:
+        body |= {member: op[member] for member in MEMBERS if member in op}
+    answer = run.client.session(name, "POST", route, body, **headers)
+    if answer.status != 201 or repeated:
+        # A repetition goes where the first one went, and adds nothing.
+        return answer
+    if key is not None:
+        run.routes[name, key] = route
+    if route == APPEND:
+        session.open = [*session.open, *clean(messages)]
+        return answer
+    run.known.add(name)
+    whole = [*begun, *messages] if route == CLOSE else messages
+    run.ledger.note_turn(name, answer.body["turn"], whole)
+    if route == CLOSE:
+        session.open = []
     return answer
+
+
+def _route(begun: list[Any], messages: list[Any]) -> str:
+    """Finished turns are committed at once, what is not finished yet goes to the open turn."""
+    if begun and can_follow(begun, messages) and is_whole([*begun, *messages]):
+        return CLOSE
+    return TURNS if is_whole(messages) else APPEND
 
 
 @operation("commit_turns")
@@ -79,7 +91,7 @@ def commit_turns(run: Run, op: Op, scope: Scope) -> Result | None:
             {"role": "assistant", "content": expand(reply, inner)},
         ]
         answer = commit_messages(run, name, messages, {})
-        assert answer.status == 201, answer.text[:300]
+        assert answer.status in (201, *BUSY), answer.text[:300]
         run.results.append(Result("commit", {**op, "messages": messages}, [answer]))
     return None
 
@@ -154,7 +166,11 @@ def search(run: Run, op: Op, _scope: Scope) -> Result:
     for member in ("k", "mode", "since", "until"):
         if member in op:
             body[member] = op[member]
-    answer = run.client.session(name, "POST", "/search", body)
+    if op.get("scope") in ("tenant", "user") or op.get("all_sessions"):
+        body |= {"user_id": op["user_id"]} if "user_id" in op else {}
+        answer = run.client("POST", "/v1/search", body, tenant=name[0])
+    else:
+        answer = run.client.session(name, "POST", "/search", body)
     items = answer.body["items"] if answer.status == 200 else []
     return Result("search", op, [answer], items)
 

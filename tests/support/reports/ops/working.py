@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from support.fifo_queue import ReceivedMessage
@@ -10,6 +11,7 @@ from support.reports.aws_gate import Fault
 from support.reports.registry import operation
 from support.reports.run import DEFAULT_TENANT, Result
 from turnfold.adapters.sqs_doorbell import Ring, doorbell_message
+from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ type Op = dict[str, Any]
 type Scope = Mapping[str, Any]
 
 MOST_COMPACTIONS = 12
+UNITS = {"advance_s": 1, "advance_m": 60, "advance_h": 3600, "advance_days": 86400}
+MODEL_SERVICES = ("openai", "model", "llm")
 
 
 @operation("drain_compression", "drain")
@@ -51,10 +55,19 @@ def drain(run: Run) -> None:
         for name in waiting:
             run.client.session(name, "POST", "/compact").ok(202)
         run.workers.drain()
-    for name in run.ledger.sessions:
-        watermark = _watermark(run, name)
-        if watermark is not None:
-            assert watermark["pending_turns"] == 0, f"work is left in idle: {watermark}"
+    if _pending(run):
+        # A bell may have been lost: the sweeper rings again.
+        run.stack.clock.advance(SWEEP_GRACE_SECONDS + 1)
+        run.workers.sweep()
+        run.workers.drain()
+    if run.config.get("auto_compression", True) and not run.stack.gate.faults:
+        assert not _pending(run), "work is left when the queues are empty"
+
+
+def _pending(run: Run) -> dict[tuple[str, str], Any]:
+    """The sessions that have work left."""
+    found = {name: _watermark(run, name) for name in sorted(run.ledger.sessions)}
+    return {name: one for name, one in found.items() if one and one["pending_turns"]}
 
 
 def _watermark(run: Run, name: tuple[str, str]) -> Any:
@@ -62,7 +75,8 @@ def _watermark(run: Run, name: tuple[str, str]) -> Any:
     session = run.ledger.of(name)
     if session.deleted or not session.turns:
         return None
-    return run.client.session(name, "GET").ok()["watermark"]
+    answer = run.client.session(name, "GET")
+    return answer.body["watermark"] if answer.status == 200 else None
 
 
 def _is_degraded(run: Run, name: tuple[str, str]) -> bool:
@@ -78,6 +92,27 @@ def pause_worker(run: Run, op: Op, _scope: Scope) -> None:
 @operation("resume_worker")
 def resume_worker(run: Run, _op: Op, _scope: Scope) -> None:
     run.workers.resume()
+
+
+@operation("kill", "kill_worker")
+def kill(run: Run, op: Op, _scope: Scope) -> None:
+    """End a worker in the middle of its work."""
+    if run.workers.held is None:
+        run.workers.hold(op.get("at", "after_model_before_write"))
+    run.workers.kill()
+
+
+@operation("sweep")
+def sweep(run: Run, op: Op, _scope: Scope) -> None:
+    run.workers.sweep()
+
+
+@operation("redrive")
+def redrive(run: Run, op: Op, _scope: Scope) -> None:
+    """Dead letters go back to their queue."""
+    for at, one in enumerate(run.stack.dead_letters.receive()):
+        run.stack.queue.send(one.group, f"redriven-{at}-{one.message_id}", one.body)
+        run.stack.dead_letters.delete(one.receipt)
 
 
 @operation("redeliver_last_compression_message")
@@ -178,11 +213,11 @@ def queue_peek(run: Run, op: Op, _scope: Scope) -> Result:
 def clock(run: Run, op: Op, _scope: Scope) -> None:
     """Let time pass; the sweeper passes, and the archivist does what it rings for."""
     run.clock_moved = True
-    if "set" in op:
-        from datetime import datetime
-
-        run.stack.clock.wait_until(datetime.fromisoformat(op["set"]))
-    run.stack.clock.advance(float(op.get("advance_s", 0)))
+    moment = op.get("set", op.get("now"))
+    if moment is not None:
+        run.stack.clock.now = datetime.fromisoformat(moment)
+    seconds = sum(op.get(name, 0) * length for name, length in UNITS.items())
+    run.stack.clock.advance(float(seconds))
     if run.workers.held is None:
         run.workers.sweep()
         while batch := run.stack.archive_queue.receive():
@@ -194,10 +229,15 @@ def clock(run: Run, op: Op, _scope: Scope) -> None:
 
 @operation("fault")
 def fault(run: Run, op: Op, _scope: Scope) -> None:
+    """Errors of a service of AWS, or of the model."""
+    if op["service"] in MODEL_SERVICES:
+        reply = {"http": op.get("http", 500), "error": op.get("error", "failed")}
+        run.stack.model.replies += [reply] * int(op.get("times", 1))
+        return
     run.stack.gate.faults.append(
         Fault(
             service=op["service"],
-            error=op.get("error", "InternalServerError"),
+            error=str(op.get("error", op.get("http", "InternalServerError"))),
             times=int(op.get("times", 1)),
             reasons=tuple(op.get("reasons") or ()),
             operation=op.get("operation"),
