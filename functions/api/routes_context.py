@@ -1,12 +1,14 @@
 """Contexts for a model, and the working memory for people."""
 
 from dataclasses import replace
+from typing import Any
 
 from api.context_parameters import ContextParameters, from_body, from_query
 from api.replies import Reply, knows, with_etag
 from api.requests import Request
 from api.routes import read
 from turnfold.bootstrap import Turnfold
+from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.message_rules import check_begun, check_question
 
 CONTEXT = "/v1/sessions/{session_id}/context"
@@ -34,11 +36,16 @@ def _context(request: Request, service: Turnfold, asked: ContextParameters) -> R
     memory = service.context.memory(request.session_key)
     etag = asked.etag(memory.session.etag)
     # Assembling and counting is what a client that knows the state does not need.
-    body = None
-    if not knows(request, etag):
-        encoding = service.counter.encoding(asked.model or memory.session.settings.model)
-        body = service.context.view(memory, asked.request) | {"encoding": encoding}
+    body = None if knows(request, etag) else context_of(service, memory, asked)
     return with_etag(request, etag, Reply(body=body))
+
+
+def context_of(
+    service: Turnfold, memory: WorkingMemory, asked: ContextParameters
+) -> dict[str, Any]:
+    """The context of the contract, with the name of the encoding that its tokens are counted by."""
+    encoding = service.counter.encoding(asked.model or memory.session.settings.model)
+    return service.context.view(memory, asked.request) | {"encoding": encoding}
 
 
 def _with_open_turn(

@@ -10,6 +10,7 @@ from api.problems import RefusedError, problem_of
 from api.replies import Reply, answered
 from api.requests import MAX_TOKENS, Request, metadata, model_name, user_id
 from api.routes import read, write
+from api.routes_context import context_of
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import Committed, TurnToCommit
 from turnfold.application.views import turn_view
@@ -104,7 +105,7 @@ def _context(
     """
     try:
         memory = service.context.memory(key)
-        return {"context": service.context.view(memory, wanted.request)}
+        return {"context": context_of(service, memory, wanted)}
     except TurnfoldError as error:
         logger.warning(
             "context not included",

@@ -361,6 +361,7 @@ SCHEMAS: dict[str, Schema] = {
             "elided": listed({"type": "object"}),
             "cache": record({"stable_messages": COUNT, "prefix_sha256": SHA256}),
             "watermark": ref("Watermark"),
+            "encoding": {**TEXT, "description": "What the tokens were counted with"},
         }
     ),
     "WorkingMemory": record(
