@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.request
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from turnfold.adapters.s3_exports import LINK_SECONDS, PART_BYTES, S3Exports
 from turnfold.adapters.s3_objects import S3SessionObjects
 from turnfold.domain.errors import StoreError
 from turnfold.domain.segments import Segment, pack_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.parametrize("backend", [MOTO, MINISTACK])
 
@@ -39,7 +43,7 @@ def test_chunks_become_one_file(stores: Stores, size: int) -> None:
 
 
 def test_what_breaks_off_leaves_nothing(stores: Stores) -> None:
-    def chunks():  # type: ignore[no-untyped-def] # noqa: ANN202
+    def chunks() -> Iterator[bytes]:
         yield b"x" * PART_BYTES
         raise StoreError("the transcript is damaged")
 
