@@ -40,7 +40,7 @@ demo: venv venv-ministack vocabulary ## a conversation of 30 turns against `make
 	@$(STACK) exec $(PYTHON) -m infra.local.demo
 
 .PHONY: test
-test: check tests acceptance $(if $(TESTS),,e2e) ## check, then all suites that need only this machine (TESTS=path: only that)
+test: check tests acceptance ## check, then all suites that need only this machine (TESTS=path: only that)
 
 .PHONY: check
 check: style types imports template ## ruff, mypy, import-linter, cfn-lint, checkov, sam validate
