@@ -1,6 +1,7 @@
 """The HTTP API: a proxy event of a REST API in, a use case, an answer out."""
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -160,3 +161,7 @@ def _methods_of(path: str) -> list[str]:
 
 for one in ROUTES:
     app.route(one.rule, method=one.method)(_endpoint(one))
+
+if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
+    # This runs once for each release; every cold start begins with what is loaded by now.
+    service().prepare()

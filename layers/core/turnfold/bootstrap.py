@@ -123,6 +123,14 @@ class Turnfold:
         """Write the log as JSON lines, from the level that `POWERTOOLS_LOG_LEVEL` names."""
         configure_logs(self._env.get("POWERTOOLS_LOG_LEVEL", "INFO").upper())
 
+    def prepare(self) -> None:
+        """Load what most requests need, before a snapshot of the process is taken.
+
+        Nothing is connected, and nothing is drawn that has to differ from copy to copy.
+        """
+        _ = (self.commit, self.context)
+        self.counter.count("")
+
     @cached_property
     def version(self) -> str:
         """The running version."""
