@@ -8,6 +8,8 @@ takes as long as all of this service's own code.
 
 import json
 import logging
+import os
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -16,6 +18,7 @@ from typing import Any, TextIO
 LOGGER = "turnfold"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _FRAMES = 12
+_TRACE = re.compile(r"Root=([0-9a-f-]+)")
 
 
 class JsonLines(logging.Formatter):
@@ -28,6 +31,9 @@ class JsonLines(logging.Formatter):
             "level": record.levelname,
             "message": record.getMessage(),
         }
+        # Lambda sets it anew for each invocation, also where nothing is traced.
+        if trace := _TRACE.search(os.environ.get("_X_AMZN_TRACE_ID", "")):
+            line["trace_id"] = trace[1]
         line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info and record.exc_info[1]:
             line["exception"] = described(record.exc_info[1])
