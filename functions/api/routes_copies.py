@@ -24,13 +24,16 @@ USAGE = "/v1/sessions/{session_id}/usage"
 NDJSON = "application/x-ndjson"
 MAX_TURN_NUMBER = 999_999_999_999
 
+EXPORT_SECONDS = 24.0
+"""After that the client is asked to come again; API Gateway gives up after 29 seconds."""
+
 IMPORT_SECONDS = 20.0
 """After that the answer says how much went in, and the same request goes on."""
 
 
 def get_export(request: Request, service: Turnfold) -> Reply:
     """Everything of a session as JSON Lines; where it is large, a link to it (303)."""
-    exported = service.export(request.session_key)
+    exported = service.export(request.session_key, seconds_left(EXPORT_SECONDS))
     if exported.text is not None:
         return Reply(text=exported.text, content_type=NDJSON)
     url, expires_at = exported.url or "", exported.expires_at

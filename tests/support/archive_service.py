@@ -122,11 +122,14 @@ class ArchiveService(Service):
         self.search = replace(self.search, store=store)
         self.verify = VerifyTranscript(store, self.transcript)
         self.files = InMemoryExports(self.bucket, self.clock)
-        self.export = ExportSession(store, self.transcript, self.files, self.new_id)
+        self.export = ExportSession(
+            store, self.transcript, self.files, self.archive_bell, self.new_id
+        )
         self.import_session = ImportSession(
             store=store,
             archive=self.archive,
             doorbell=self.doorbell,
+            archive_bell=self.archive_bell,
             counter=self.counter,
             clock=self.clock,
             new_id=self.new_id,

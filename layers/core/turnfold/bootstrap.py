@@ -46,6 +46,8 @@ from turnfold.application.sessions import Sessions
 from turnfold.domain.errors import InvalidDoorbellError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from turnfold.adapters.openai_completions import OpenAICompletions
     from turnfold.application.chat import Chat
     from turnfold.application.compact_session import CompactSession
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from turnfold.application.verify_transcript import VerifyTranscript
     from turnfold.domain.measure import Measure
     from turnfold.domain.memory import WorkingMemory
+    from turnfold.domain.sessions import SessionKey
     from turnfold.domain.usage import Prices
 
 TENANTS_KEPT = 64
@@ -352,6 +355,7 @@ class Turnfold:
             store=self.store,
             archive=self.archive,
             doorbell=self.doorbell,
+            archive_bell=self.archive_bell,
             counter=self.counter,
             clock=utc_now,
             new_id=new_id,
@@ -365,7 +369,13 @@ class Turnfold:
         from turnfold.application.export_session import ExportSession
 
         files = S3Exports(self._clients.s3, self._env["TURNFOLD_BUCKET"], utc_now)
-        return ExportSession(self.store, self.transcript, files, new_id)
+        return ExportSession(self.store, self.transcript, files, self.archive_bell, new_id)
+
+    def archived_sessions(self) -> "Iterator[SessionKey | str]":
+        """Every session that has a transcript, of every tenant; a folder's name if it hides it."""
+        from turnfold.adapters.s3_sessions import archived_sessions
+
+        return archived_sessions(self._clients.s3, self._env["TURNFOLD_BUCKET"])
 
     @cached_property
     def prices(self) -> "Prices":

@@ -6,7 +6,6 @@ guards on the watermarks and revisions, and the slower one reads again.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -23,12 +22,11 @@ from turnfold.application.ports import (
     TokenCounter,
 )
 from turnfold.application.read_transcript import Transcript
-from turnfold.application.ringing import ring_gently
+from turnfold.application.ringing import ring_archivist_gently, ring_gently
 from turnfold.application.summary_writer import SummaryOrder, SummaryWriter, WrittenSummary
 from turnfold.domain.errors import (
     GuardFailedError,
     ModelFailedError,
-    StoreError,
     StoreUnavailableError,
 )
 from turnfold.domain.measure import Measure
@@ -37,7 +35,6 @@ from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pin_rules import edit_of
 from turnfold.domain.planner import Fold, FoldPins, JudgeTurns, Step, next_step
 from turnfold.domain.regions import Entry
-from turnfold.domain.segments import next_segment
 from turnfold.domain.sessions import (
     Profile,
     Session,
@@ -141,6 +138,7 @@ class CompactSession:
             if seconds_left() < STEP_SECONDS:
                 turn = memory.session.committed_through
                 ring_gently(self.doorbell, key, self.new_id(), turn, forced=ring.forced)
+                self._ring_archivist(memory.session)
                 return Outcome.CONTINUES
             if step:
                 self._do(memory, step, measure, run)
@@ -388,17 +386,8 @@ class CompactSession:
         )
 
     def _ring_archivist(self, session: Session) -> None:
-        """Have records rolled up, if there are enough of them; best effort, the next run rings too.
-
-        The ring's id is that of the work, so rings for the same are one message.
-        """
-        if self.archive_bell is None:
-            return
-        if next_segment(session.committed_through, session.archived_through):
-            ring_id = f"{session.epoch}-{session.archived_through}-{session.committed_through}"
-            # The next run rings again.
-            with suppress(StoreError):
-                self.archive_bell.ring(session.key, ring_id)
+        if self.archive_bell is not None:
+            ring_archivist_gently(self.archive_bell, session)
 
 
 def _asks_for_rebuild(memory: WorkingMemory) -> bool:

@@ -1,13 +1,15 @@
 """Exporting a session: everything of it as JSON Lines, a few turns in memory at a time."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from turnfold.application.ports import ExportFiles, MemoryStore, NewId
+from turnfold.application.ports import ArchiveBell, ExportFiles, MemoryStore, NewId
 from turnfold.application.read_memory import require_memory
 from turnfold.application.read_transcript import Transcript
+from turnfold.application.ringing import ring_archivist_gently
+from turnfold.domain.errors import ThrottledError
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import PinStatus
 from turnfold.domain.portable import pin_object, session_object, summary_object
@@ -35,15 +37,19 @@ class ExportSession:
     store: MemoryStore
     transcript: Transcript
     files: ExportFiles
+    archive_bell: ArchiveBell
     new_id: NewId
 
-    def __call__(self, key: SessionKey) -> Exported:
+    def __call__(
+        self, key: SessionKey, seconds_left: Callable[[], float] = lambda: 1e9
+    ) -> Exported:
         """The export of a session; a link if it is large.
 
-        Raises `SessionNotFoundError`, `DamagedRecordError` and `StoreError`.
+        Raises `SessionNotFoundError`, `DamagedRecordError`, `StoreError`, and `ThrottledError` if
+        time runs out: thousands of records that were not rolled up yet take long to read.
         """
         memory = require_memory(self.store, key)
-        lines = self.lines(memory)
+        lines = _in_time(self.lines(memory), seconds_left)
         head: list[bytes] = []
         size = 0
         for line in lines:
@@ -54,7 +60,11 @@ class ExportSession:
                 break
         else:
             return Exported(text=b"".join(head).decode())
-        link = self.files.store(key, f"{self.new_id()}.jsonl", _chained(head, lines))
+        try:
+            link = self.files.store(key, f"{self.new_id()}.jsonl", _chained(head, lines))
+        except ThrottledError:
+            ring_archivist_gently(self.archive_bell, memory.session)
+            raise
         return Exported(url=link.url, expires_at=link.expires_at)
 
     def lines(self, memory: WorkingMemory) -> Iterator[bytes]:
@@ -77,6 +87,13 @@ class ExportSession:
         for record in self.transcript.stream(session):
             # The record is a JSON object in one line; it becomes one with a type.
             yield b'{"type":"turn",' + record.raw[1:] + b"\n"
+
+
+def _in_time(lines: Iterator[bytes], seconds_left: Callable[[], float]) -> Iterator[bytes]:
+    for line in lines:
+        if seconds_left() <= 0:
+            raise ThrottledError("the export takes too long now; ask again in a minute")
+        yield line
 
 
 def _line(value: object) -> bytes:

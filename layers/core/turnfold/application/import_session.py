@@ -17,6 +17,7 @@ from turnfold.application.import_content import ImportContent, TurnToImport, cut
 from turnfold.application.pin_changes import pin_change
 from turnfold.application.ports import (
     Archive,
+    ArchiveBell,
     Change,
     Clock,
     Doorbell,
@@ -24,7 +25,7 @@ from turnfold.application.ports import (
     NewId,
     TokenCounter,
 )
-from turnfold.application.ringing import ring_gently
+from turnfold.application.ringing import ring_archivist_gently, ring_gently
 from turnfold.application.sessions import session_input
 from turnfold.domain.errors import (
     CommitConflictError,
@@ -70,6 +71,7 @@ class ImportSession:
     store: MemoryStore
     archive: Archive
     doorbell: Doorbell
+    archive_bell: ArchiveBell
     counter: TokenCounter
     clock: Clock
     new_id: NewId
@@ -105,6 +107,9 @@ class ImportSession:
                 if turn.number is not None
             }
             done += len(part)
+            session, _ = self.store.read_session(key, None)
+            if session is not None:
+                ring_archivist_gently(self.archive_bell, session)
         complete = done == len(content.turns)
         faults = [{"line": one.place, "msg": one.reason} for one in content.faults]
         pins = 0
@@ -291,7 +296,7 @@ class ImportSession:
         stored, refused = 0, []
         for start in range(0, len(content.pins), PART_PINS):
             part = content.pins[start : start + PART_PINS]
-            count, faults = self._put_pin_part(key, part, numbers)
+            count, faults = self._put_pin_part(key, content, part, numbers)
             stored += count
             refused += faults
         return stored, refused
@@ -306,7 +311,11 @@ class ImportSession:
             return
 
     def _put_pin_part(
-        self, key: SessionKey, part: Sequence[tuple[int, Pin]], numbers: dict[int, int]
+        self,
+        key: SessionKey,
+        content: ImportContent,
+        part: Sequence[tuple[int, Pin]],
+        numbers: dict[int, int],
     ) -> tuple[int, list[dict[str, Any]]]:
         for _ in range(ATTEMPTS):
             memory = self.store.load(key)
@@ -337,7 +346,7 @@ class ImportSession:
                         text=text,
                         tokens=self.counter.count(text, model),
                         rev=session.pin_rev + 1,
-                        sources=tuple(numbers[one] for one in pin.sources if one in numbers),
+                        sources=_sources(pin, numbers, session, content),
                     )
                 )
             if not chosen:
@@ -365,6 +374,19 @@ def _judged(before: Session, content: ImportContent, part: Sequence[TurnToImport
     if type(through) is not int or before.judged_through < before.committed_through:
         return False
     return all(turn.number is not None and turn.number <= through for turn in part)
+
+
+def _sources(
+    pin: Pin, numbers: dict[int, int], session: Session, content: ImportContent
+) -> tuple[int, ...]:
+    """The turns that a fact came from, by their numbers here.
+
+    Where pins come in a request of their own, their numbers hold if all turns of the original are
+    here, and nothing else is.
+    """
+    if not numbers and (content.session or {}).get("turns") == session.committed_through:
+        return tuple(one for one in pin.sources if one <= session.committed_through)
+    return tuple(numbers[one] for one in pin.sources if one in numbers)
 
 
 def _parts(turns: Sequence[TurnToImport]) -> list[list[TurnToImport]]:

@@ -2,11 +2,29 @@
 
 import logging
 
-from turnfold.application.ports import Doorbell
+from turnfold.application.ports import ArchiveBell, Doorbell
 from turnfold.domain.errors import StoreError
-from turnfold.domain.sessions import SessionKey
+from turnfold.domain.segments import next_segment
+from turnfold.domain.sessions import Session, SessionKey
 
 logger = logging.getLogger("turnfold")
+
+
+def ring_archivist_gently(bell: ArchiveBell, session: Session) -> bool:
+    """Ring the archivist if there are records to roll up; whether it was rung.
+
+    The ring's id is that of the work, so rings for the same are one message. If it fails, the next
+    one that has to do with the session rings again.
+    """
+    if next_segment(session.committed_through, session.archived_through) is None:
+        return False
+    ring_id = f"{session.epoch}-{session.archived_through}-{session.committed_through}"
+    try:
+        bell.ring(session.key, ring_id)
+    except StoreError:
+        logger.warning("archive bell not rung", extra={"code": "DOORBELL_FAILED"})
+        return False
+    return True
 
 
 def ring_gently(

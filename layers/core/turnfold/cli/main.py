@@ -9,13 +9,15 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from turnfold.cli import keys, redrive
+from turnfold.cli import copies, keys, rebuild, redrive
 from turnfold.domain.errors import TurnfoldError
 
 type Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
 """What argparse gives to add commands to; it has no public name."""
 
 GROUPS: tuple[Callable[[Commands], None], ...] = (
+    copies.add_commands,
+    rebuild.add_commands,
     keys.add_commands,
     redrive.add_commands,
 )
