@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 CHAT = "/v1/chat/completions"
+SHORT_PATIENCE_SECONDS = 3.0
 TOO_LONG_SECONDS = 4.0
-"""For a reply that never comes in time; the service's patience is shortened to less than that."""
+"""For a reply that does not come in time. From then on the service waits that short only."""
 
 _LINE = re.compile(r"^\{.*\}$", re.MULTILINE)
 _LONGEST_PAUSE = 60

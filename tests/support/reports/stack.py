@@ -17,7 +17,6 @@ from support.fifo_queue import InMemoryFifoQueue
 from support.reports.fifo_sqs import ReferenceSqs
 from support.reports.resources import BUCKET_NAME, TABLE_NAME, Stores
 from turnfold import bootstrap
-from turnfold.adapters import openai_completions
 from turnfold.adapters.aws_clients import AwsClients
 from turnfold.bootstrap import Turnfold
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 VOCABULARY = Path(__file__).resolve().parents[3] / "layers" / "vocab" / "vocabulary"
 DOORBELLS, ARCHIVE_BELLS = "compaction.fifo", "archive.fifo"
-MODEL_SECONDS = 2.5
 FUNCTIONS = ("api", "compactor", "archivist", "sweeper")
 
 
@@ -81,8 +79,6 @@ class Stack:
         self.archive_queue = self._queue(definitions.properties(ARCHIVE_QUEUE), self.dead_letters)
         self.sqs = ReferenceSqs(gate, {DOORBELLS: self.queue, ARCHIVE_BELLS: self.archive_queue})
         monkeypatch.setattr(bootstrap, "utc_now", clock)
-        monkeypatch.setattr(openai_completions, "COMPACTOR_SECONDS", MODEL_SECONDS)
-        monkeypatch.setattr(openai_completions, "API_SECONDS", MODEL_SECONDS)
 
     def _queue(self, definition: dict[str, Any], dead: InMemoryFifoQueue) -> InMemoryFifoQueue:
         return InMemoryFifoQueue(
@@ -115,6 +111,12 @@ class Stack:
             self._monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
             self._monkeypatch.syspath_prepend(str(VOCABULARY.parent))
         self._environment = environment
+        self.restart()
+
+    def shorten_patience(self, seconds: float) -> None:
+        """Wait for the model no longer than that."""
+        for name in ("COMPACTOR_SECONDS", "API_SECONDS"):
+            self._monkeypatch.setattr(f"turnfold.adapters.openai_completions.{name}", seconds)
         self.restart()
 
     def restart(self) -> None:

@@ -52,7 +52,6 @@ class HeldWorker:
     thread: threading.Thread
     let_go: Callable[[], None]
     pause: Pause
-    batch: list[ReceivedMessage]
     errors: list[BaseException]
 
 
@@ -63,6 +62,8 @@ class Workers:
     stack: Stack
     held: HeldWorker | None = None
     last: list[ReceivedMessage] = field(default_factory=list)
+    stopped: int = 0
+    """How many workers came to the point where they were to stop."""
 
     def compact(self, batch: Sequence[ReceivedMessage]) -> list[str]:
         """One invocation of the compactor; the ids that have to come again, in order."""
@@ -111,10 +112,8 @@ class Workers:
     def hold(self, at: str) -> None:
         """Start a compactor that stops at a point: while the model answers, or before it writes."""
         queue = self.stack.queue
-        if queue.next_visible_at:
-            self.stack.clock.wait_until(queue.next_visible_at)
-        batch = queue.receive()
-        self.last = batch or self.last
+        # Every bell that was rung by now can be heard, the last one too.
+        self.stack.clock.advance(queue.delay_seconds + 1)
         model, release, pause = self.stack.model, threading.Event(), Pause()
         model.reached.clear()
         in_model = "during" in at or "before_model" in at
@@ -124,7 +123,8 @@ class Workers:
             pauses = self.stack.gate.pauses
             pauses[threading.get_ident()] = pause
             try:
-                _done(queue, batch, self.compact(batch))
+                while self._deliver(queue, self.compact):
+                    pass
             except BaseException as error:  # noqa: BLE001 - shown by the thread that waits for it
                 errors.append(error)
             finally:
@@ -133,14 +133,14 @@ class Workers:
         thread = threading.Thread(target=work, daemon=True)
         if in_model:
             model.hold = release
-            self.held = HeldWorker(thread, release.set, pause, batch, errors)
+            self.held = HeldWorker(thread, release.set, pause, errors)
             thread.start()
-            _wait(thread, model.reached)
+            self.stopped += _wait(thread, model.reached)
         else:
             model.when_summarised = lambda: setattr(pause, "armed", True)
-            self.held = HeldWorker(thread, pause.go_on.set, pause, batch, errors)
+            self.held = HeldWorker(thread, pause.go_on.set, pause, errors)
             thread.start()
-            _wait(thread, pause.reached)
+            self.stopped += _wait(thread, pause.reached)
 
     def resume(self) -> None:
         """Let the held compactor go on to its end."""
@@ -168,10 +168,11 @@ class Workers:
         return held
 
 
-def _wait(thread: threading.Thread, reached: threading.Event) -> None:
-    """Until the point is reached; a worker that has nothing to do never reaches it."""
+def _wait(thread: threading.Thread, reached: threading.Event) -> bool:
+    """Whether the point was reached; a worker that has nothing to do never reaches it."""
     while thread.is_alive() and not reached.wait(0.01):
         pass
+    return reached.is_set()
 
 
 def _done(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from support.reports.model import SHORT_PATIENCE_SECONDS
 from support.reports.ops.working import catch_up
 from support.reports.registry import operation
 from support.reports.run import DEFAULT_SESSION, DEFAULT_TENANT, Result
@@ -22,6 +23,8 @@ def llm(run: Run, op: Op, _scope: Scope) -> None:
     """Replies for the next requests."""
     model = run.stack.model
     model.replies += op["replies"]
+    if any(isinstance(one, dict) and one.get("timeout") for one in op["replies"]):
+        run.stack.shorten_patience(SHORT_PATIENCE_SECONDS)
 
     def texts(round_number: int) -> list[str]:
         """What was said in a round; rounds are numbered from 0, turns from 1."""

@@ -41,6 +41,7 @@ def dlv_04(run: Run) -> None:
 
 @outcome("DLV-05")
 def dlv_05(run: Run) -> None:
+    assert run.workers.stopped == 1
     body = run.context()
     check_coverage(body)
     assert [one["kind"] for one in body["regions"]["window"]]

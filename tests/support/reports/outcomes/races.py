@@ -25,6 +25,7 @@ def race_01(run: Run) -> None:
 
 @outcome("RACE-02")
 def race_02(run: Run) -> None:
+    assert run.workers.stopped == 1
     assert "added while compressing" in contents(run.messages())
     assert "added while compressing" in contents(run.said())
     check_coverage(run.context())
@@ -32,6 +33,7 @@ def race_02(run: Run) -> None:
 
 @outcome("RACE-03")
 def race_03(run: Run) -> None:
+    assert run.workers.stopped == 1
     # That nothing is left was looked for by the scan itself.
     run.last("context").answer.problem(404, "session_not_found")
     assert not run.stack.dead_letters
