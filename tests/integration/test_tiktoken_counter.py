@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -134,13 +133,10 @@ LONG_RUNS = {
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", LONG_RUNS)
-def test_a_megabyte_of_anything_is_counted_fast(
-    counter: TiktokenCounter, name: str, model: str
-) -> None:
+@pytest.mark.timeout(60)  # seconds; it takes less than one
+def test_a_megabyte_of_anything_is_counted(counter: TiktokenCounter, name: str, model: str) -> None:
     text = LONG_RUNS[name]
-    started = time.perf_counter()
     tokens = counter.count(text, model)
-    assert time.perf_counter() - started < 2
     assert 0 < tokens <= len(text.encode())
 
 

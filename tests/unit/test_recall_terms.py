@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,15 +130,7 @@ def test_what_has_no_word_has_no_term(text: str) -> None:
 @pytest.mark.parametrize(
     "unit", ["a", "a-", "1,", "-_./:#", "漢", "a1", "e\u0301", "\u0301", "ab ", "1.", "न"]
 )
-def test_time_is_in_proportion_to_the_text(unit: str) -> None:
-    def seconds(size: int) -> float:
-        text = unit * (size // len(unit))
-        best = 1e9
-        for _ in range(3):
-            start = time.perf_counter()
-            for _ in terms_of(text):
-                pass
-            best = min(best, time.perf_counter() - start)
-        return best
-
-    assert seconds(80_000) < 30 * seconds(8_000) + 0.05
+@pytest.mark.timeout(60)  # seconds; a pattern that backtracks would take hours
+def test_a_long_text_does_not_hang(unit: str) -> None:
+    for _ in terms_of(unit * (400_000 // len(unit))):
+        pass

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from turnfold.domain.refusals import MAX_REFUSAL_CHARACTERS, is_refusal
@@ -74,9 +72,8 @@ def test_a_long_text_is_no_refusal() -> None:
 
 
 @pytest.mark.parametrize("piece", ["sorry ", "i can ", "抱歉我", "i am so so ", "'", "простите "])
+@pytest.mark.timeout(60)  # seconds; a pattern that backtracks would take hours
 def test_no_text_takes_long(piece: str) -> None:
-    started = time.perf_counter()
     for _ in range(100):
         is_refusal(piece * 500)
         is_refusal(piece * 50)
-    assert time.perf_counter() - started < 1

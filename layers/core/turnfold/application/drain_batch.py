@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from turnfold.application.compact_session import CompactSession, Ring
+from turnfold.application.compact_session import CompactSession, Outcome, Ring
 from turnfold.application.index_session import IndexSession
 from turnfold.domain.errors import StoreError
 from turnfold.domain.sessions import SessionKey
@@ -83,7 +83,8 @@ class DrainBatch:
             logger.exception("session not compacted", extra={"code": "COMPACTION_FAILED"})
             return False
         logger.info("session compacted", extra={"code": "COMPACTED", "outcome": outcome.value})
-        if self.index is not None:
+        # While more turns are known to come, what they need is indexed once, with the last of them.
+        if self.index is not None and outcome is not Outcome.WAITING:
             self._index(self.index, key, seconds_left)
         return True
 
