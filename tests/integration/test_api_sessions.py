@@ -30,7 +30,6 @@ BAD_INPUTS: list[tuple[dict[str, Any], str]] = [
     ({"settings": {"strategies": [{}]}}, "invalid_settings"),
     ({"settings": "none"}, "invalid_settings"),
     ({"settings": {"policy": {"name": "random"}}}, "invalid_policy"),
-    ({"settings": {"policy": "progressive"}}, "invalid_policy"),
     ({"settings": {"policy": {"name": "progressive", "x": 1}}}, "invalid_policy"),
     ({"system": "Be brief."}, "invalid_messages"),
     ({"system": [7]}, "invalid_messages"),
@@ -70,9 +69,12 @@ def test_wrong_inputs_are_refused(
     session(method, "", body).problem(422, code)
 
 
-def test_policies_of_later_versions_say_so(session: Session) -> None:
+def test_a_policy_is_a_setting_and_may_be_named_alone(session: Session) -> None:
     policy = {"name": "message_window", "max_messages": 5}
-    session("PUT", "", {"settings": {"policy": policy}}).problem(501, "not_implemented")
+    made = session("PUT", "", {"settings": {"policy": policy}}).ok(201)
+    assert made["settings"]["policy"] == policy
+    changed = session("PATCH", "", {"settings": {"policy": "progressive"}}).ok()
+    assert changed["settings"]["policy"] == {"name": "progressive"}
 
 
 def test_a_user_is_set_once(session: Session) -> None:
