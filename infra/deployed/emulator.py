@@ -27,9 +27,10 @@ class EmulatorError(Exception):
 class Emulator:
     """A MiniStack with an empty account. Its folder takes state and log; nothing survives it."""
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
-        """Start nothing yet. Port 0 takes a free one."""
+    def __init__(self, folder: Path, port: int = 0, server: Path = SERVER) -> None:
+        """Start nothing yet. Port 0 takes a free one; `server` is what MiniStack's Python runs."""
         self._folder = folder
+        self._server = server
         self.port = port or _free_port()
         self.log = folder / "ministack.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -62,7 +63,7 @@ class Emulator:
         (self._folder / "tmp").mkdir(parents=True, exist_ok=True)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [interpreter, SERVER],
+                [interpreter, "-P", self._server],
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

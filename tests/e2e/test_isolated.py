@@ -5,7 +5,6 @@ MiniStack 1.5.33 itself does not: see tests/support/ministack_leading_keys.py.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ import pytest
 from e2e.stages import stage
 from infra.deployed.emulator import Emulator
 from infra.deployed.stack import DeployedStack
-from support.ministack import executable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,23 +31,11 @@ def isolated(
     stack: DeployedStack, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DeployedStack]:
     """What was built for the other tests, deployed with `TenantIsolation=on`."""
-    folder = tmp_path_factory.mktemp("isolated")
-    starter = folder / "ministack"
-    python = executable().with_name("python")
-    starter.write_text(f'#!/bin/sh\nexec "{python}" -P "{SCRIPT}"\n', encoding="utf-8")
-    starter.chmod(0o755)
-    before = os.environ.get("TURNFOLD_MINISTACK")
-    os.environ["TURNFOLD_MINISTACK"] = str(starter)
-    try:
-        with Emulator(folder) as emulator:
-            deployed = DeployedStack(emulator, stack.sam, "isolated")
-            with stage("sam deploy, with tenants isolated"):
-                deployed.deploy({"TenantIsolation": "on"})
-            yield deployed
-    finally:
-        os.environ.pop("TURNFOLD_MINISTACK")
-        if before is not None:
-            os.environ["TURNFOLD_MINISTACK"] = before
+    with Emulator(tmp_path_factory.mktemp("isolated"), server=SCRIPT) as emulator:
+        deployed = DeployedStack(emulator, stack.sam, "isolated")
+        with stage("sam deploy, with tenants isolated"):
+            deployed.deploy({"TenantIsolation": "on"})
+        yield deployed
 
 
 def test_the_function_has_no_rights_to_data(isolated: DeployedStack) -> None:
