@@ -198,9 +198,14 @@ def _held_back(proposal: ProposedPin, turn: Turn | None, known: set[str]) -> str
     fact = _words(proposal.text)
     if not fact & said and fact & shown:
         return "tool_output"
-    if any(not _pieces(one) & known for one in extract_identifiers(proposal.text)):
+    telling = (one for one in extract_identifiers(proposal.text) if not _NUMBERED.fullmatch(one))
+    if any(not _pieces(one) & known for one in telling):
         return "not_said"
     return None
+
+
+_NUMBERED = re.compile(r"[a-z]+[0-9]{1,3}")
+"""A word with a number behind it (room4, step12): how things are named, not what they are."""
 
 
 def _replaced(proposal: ProposedPin, active: Iterable[Pin]) -> str | None:
