@@ -28,6 +28,12 @@ class InMemorySnapshots:
         names = self._bucket.names(prefix)
         return [one.removeprefix(prefix).removesuffix(SUFFIX) for one in names]
 
+    def discard(self, key: SessionKey, name: str) -> None:
+        """See `Snapshots`."""
+        object_name = f"{snapshot_prefix(key)}{name}{SUFFIX}"
+        versions = self._bucket.list_versions(key, 10**6)
+        self._bucket.remove_versions([one for one in versions if one.name == object_name])
+
     def remove(self, key: SessionKey, names: Sequence[str]) -> None:
         """See `Snapshots`."""
         for name in names:

@@ -59,6 +59,23 @@ class S3Snapshots:
         keys = [entry["Key"] for entry in answer.get("Contents", [])]
         return [one.removeprefix(prefix).removesuffix(SUFFIX) for one in keys]
 
+    def discard(self, key: SessionKey, name: str) -> None:
+        """See `Snapshots`; one ListObjectVersions and one DeleteObjects."""
+        object_key = f"{snapshot_prefix(key)}{name}{SUFFIX}"
+        with mapped_errors("discard"):
+            answer = self._client.list_object_versions(Bucket=self._bucket, Prefix=object_key)
+            entries = [*answer.get("Versions", []), *answer.get("DeleteMarkers", [])]
+            if entries:
+                self._client.delete_objects(
+                    Bucket=self._bucket,
+                    Delete={
+                        "Objects": [
+                            {"Key": one["Key"], "VersionId": one["VersionId"]} for one in entries
+                        ],
+                        "Quiet": True,
+                    },
+                )
+
     def remove(self, key: SessionKey, names: Sequence[str]) -> None:
         """See `Snapshots`; one DeleteObjects, which leaves the versions."""
         if not names:

@@ -368,6 +368,10 @@ class Snapshots(Protocol):
         """Remove snapshots of no more use; absent ones are fine."""
         ...
 
+    def discard(self, key: SessionKey, name: str) -> None:
+        """Remove a snapshot for good, that was made of a session which is gone meanwhile."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

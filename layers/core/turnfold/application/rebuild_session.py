@@ -175,13 +175,17 @@ class RebuildSession:
         if memory is None:
             return False
         name = snapshot_name(session, self.new_id())
-        self.snapshots.put(session.key, name, pack_snapshot(memory))
         due_at = self.clock() + timedelta(seconds=SWEEP_GRACE_SECONDS)
         sets = self._sets(known, memory)
-        if session.status is SessionStatus.LIVE:
-            self.shelf.put_away(session, name, due_at, sets)
-        else:
-            self.shelf.open(session, name, due_at, sets)
+        self._put(session, name, memory)
+        try:
+            if session.status is SessionStatus.LIVE:
+                self.shelf.put_away(session, name, due_at, sets)
+            else:
+                self.shelf.open(session, name, due_at, sets)
+        except GuardFailedError:
+            self.snapshots.discard(session.key, name)
+            raise
         logger.info("session rebuilt", extra={"code": "REBUILT"})
         away, _ = self.store.read_session(session.key, None)
         if away is not None and away.is_away:
@@ -251,10 +255,29 @@ class RebuildSession:
         self.snapshots.remove(session.key, [checkpoint_name(known)])
         return scratch.load(session.key)
 
+    def _put(self, session: Session, name: str, memory: WorkingMemory) -> None:
+        """Store a snapshot of a session that is still there.
+
+        Looked at before and after: an erasure that begins in between finds the snapshot, and one
+        that was done in between has left nothing but it, which is then removed here.
+        """
+        self._require(session)
+        self.snapshots.put(session.key, name, pack_snapshot(memory))
+        try:
+            self._require(session)
+        except GuardFailedError:
+            self.snapshots.discard(session.key, name)
+            raise
+
+    def _require(self, session: Session) -> None:
+        now, _ = self.store.read_session(session.key, None)
+        if now is None or now.epoch != session.epoch or now.status is not session.status:
+            raise GuardFailedError("session")
+
     def _leave_checkpoint(self, scratch: MemoryStore, known: _Known) -> None:
         memory = scratch.load(known.session.key)
         if memory is not None:
-            self.snapshots.put(known.session.key, checkpoint_name(known), pack_snapshot(memory))
+            self._put(known.session, checkpoint_name(known), memory)
 
     def _checkpoint(self, known: _Known) -> Snapshot | None:
         """How far an earlier run came, if it began with the same."""

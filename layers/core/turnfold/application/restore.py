@@ -7,7 +7,7 @@ of the session, all put the same items, and the one write at the end makes the s
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from turnfold.application.ports import (
     Change,
@@ -20,6 +20,7 @@ from turnfold.application.ports import (
     Snapshots,
 )
 from turnfold.domain.errors import GuardFailedError, StoreError, StoreUnavailableError
+from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin, PinStatus
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus
@@ -83,7 +84,8 @@ class Restore:
         for part in _parts(snapshot):
             self.shelf.fill(session, part)
         now = self.clock()
-        self.shelf.finish_restore(session, now, replace(session, restored_at=now).expires_at)
+        # Soon: it may have been put away while work was pending. The compactor sees.
+        self.shelf.finish_restore(session, now, now + timedelta(seconds=SWEEP_GRACE_SECONDS))
         logger.info("session brought back", extra={"code": "RESTORED"})
 
     def _snapshot(self, session: Session) -> Snapshot | None:
