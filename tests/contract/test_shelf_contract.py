@@ -299,3 +299,13 @@ def test_a_lost_snapshot_can_be_given_up(stores: Stores) -> None:
         stores.shelf.begin_restore(session)
     stores.shelf.open(given_up, "other", LATER, {"rebuild": False})
     assert memory_of(stores).session.snapshot == "other"
+
+
+def test_a_snapshot_of_a_session_that_is_gone_is_removed_with_its_versions(stores: Stores) -> None:
+    for name in ("a", "a", "ab"):
+        stores.snapshots.put(stores.key(), name, name.encode())
+    stores.snapshots.remove(stores.key(), ["a"])
+    stores.snapshots.discard(stores.key(), "a")
+    stores.snapshots.discard(stores.key(), "never")
+    (left,) = stores.objects.list_versions(stores.key(), 100)
+    assert left.name.endswith("/ab.json.gz")

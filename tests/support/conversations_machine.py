@@ -44,6 +44,7 @@ class Conversations(RuleBasedStateMachine):
     """Chooses what happens next on the stage."""
 
     stage: Stage
+    make_stage: type[Stage] = Stage
 
     @initialize(
         given=st.fixed_dictionaries({}, optional=SIZES),
@@ -55,7 +56,7 @@ class Conversations(RuleBasedStateMachine):
         self, given: dict[str, Any], mode: str, mood: str, turns_before: tuple[int, int]
     ) -> None:
         model = None if mood == "none" else MoodyModel(mood=mood)
-        self.stage = Stage(model, pin_mode=mode, **given)
+        self.stage = self.make_stage(model, pin_mode=mode, **given)
         for key, count in zip(KEYS, turns_before, strict=True):
             self.stage.burst(key, count)
 

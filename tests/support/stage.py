@@ -70,6 +70,8 @@ changes_of_settings: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 class Stage:
     """Two sessions of the same id, of two tenants, in one service."""
 
+    make_service: type[Service] = Service
+
     def __init__(self, model: MoodyModel | None, **settings: Any) -> None:
         self.ledgers = {key: Ledger() for key in KEYS}
         self.requests: dict[tuple[SessionKey, str], Mapping[str, Any] | None] = {}
@@ -83,7 +85,7 @@ class Stage:
         self.interference.after.append(self.watch_load)
         # Nothing expires here, however much time passes.
         given = {"expire_days": 3650, **settings}
-        self.service = Service(model=model, wrap=self.interference.wrap, **given)
+        self.service = self.make_service(model=model, wrap=self.interference.wrap, **given)
         self.service.drain_batch = DrainBatch(cast("CompactSession", self.compact_watched))
 
     def check(self) -> None:
