@@ -90,7 +90,7 @@ class RunningStack:
         """Every process that was started by the stack, with the stack itself."""
         return _descendants(self.process.pid)
 
-    def stop(self, number: int = signal.SIGTERM, seconds: float = 30) -> int:
+    def stop(self, number: int = signal.SIGTERM, seconds: float = 90) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
         status = self.process.wait(seconds)
