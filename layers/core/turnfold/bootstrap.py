@@ -81,6 +81,10 @@ TENANTS_KEPT = 64
 """Tenants whose clients a process keeps: making them takes 15 ms, keeping them less than a MB."""
 
 DEFAULT_MODEL = "gpt-5.4-mini"
+EMBEDS_FROM_TURN = 16
+"""A shorter session is found by words, and mostly stands in the context anyway: most sessions are
+short, and each would cost an embedding call a turn."""
+
 DEFAULT_CHAT_MODEL = "gpt-5.4-mini"
 
 ERASURE_SETTLE_SECONDS = 35
@@ -557,7 +561,9 @@ class Turnfold:
         from turnfold.application.index_session import IndexSession
 
         embedder = self._embedder(COMPACTOR_SECONDS)
-        return IndexSession(self.table, self.transcript, self._recall_index, embedder)
+        return IndexSession(
+            self.table, self.transcript, self._recall_index, embedder, embeds_from=EMBEDS_FROM_TURN
+        )
 
     @cached_property
     def recall(self) -> Recall:

@@ -53,6 +53,7 @@ class IndexSession:
     transcript: Transcript
     index: RecallIndex
     embedder: Embedder | None = None
+    embeds_from: int = 1
 
     def __call__(self, key: SessionKey, seconds_left: Callable[[], float] = lambda: 1e9) -> bool:
         """Make what is missing; whether the index is complete now.
@@ -65,7 +66,7 @@ class IndexSession:
             return True
         there = self.index.list_pieces(key, session.epoch)
         complete = self._words(session, there, seconds_left)
-        if self.embedder is None:
+        if self.embedder is None or session.committed_through < self.embeds_from:
             return complete
         try:
             return self._vectors(session, self.embedder, there, seconds_left) and complete
