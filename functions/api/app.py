@@ -31,7 +31,7 @@ from api.problems import JSON_PROBLEM, RefusedError, problem_of
 from api.replies import Reply
 from api.requests import Request
 from api.routes import Route
-from turnfold.application.ports import Caller
+from turnfold.application.ports.callers import Caller
 from turnfold.bootstrap import Turnfold
 from turnfold.domain.errors import InvalidIdError, StoreError
 

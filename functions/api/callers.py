@@ -5,7 +5,7 @@ from typing import Any
 
 from api.problems import RefusedError
 from api.requests import header_values
-from turnfold.application.ports import Caller, KeyRing
+from turnfold.application.ports.callers import Caller, KeyRing
 
 
 def identify(event: Mapping[str, Any], keys: KeyRing | None) -> Caller:

@@ -11,7 +11,7 @@ from typing import Any
 
 from api.problems import RefusedError
 from turnfold.application.answer import IdempotentRequest
-from turnfold.application.ports import Caller
+from turnfold.application.ports.callers import Caller
 from turnfold.domain.clean_json import parse_json
 from turnfold.domain.errors import BadJsonError, InvalidIdError
 from turnfold.domain.limits import DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY_CHARACTERS, MAX_PAGE

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from turnfold.application.access_ports import Identity
+from turnfold.application.ports.access import Identity
 from turnfold.bootstrap_access import Access
 
 STAGE_PARTS = 2

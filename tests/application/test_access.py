@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from turnfold.adapters.in_memory_api_keys import InMemoryKeyStore, InMemoryMeter, InMemoryPeppers
-from turnfold.application.access_ports import Identity
 from turnfold.application.api_keys import ApiKeys, KeyRequest, public_view
 from turnfold.application.identify_caller import ClaimNames, IdentifyCaller
+from turnfold.application.ports.access import Identity
 from turnfold.domain.api_keys import KeyState, read_key
 from turnfold.domain.errors import (
     ConflictError,

@@ -11,7 +11,7 @@ from support.interference import Interference
 from support.service import KEY, Service, plain_turn
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.chat import Chat, ChatAnswer, ChatRequest
-from turnfold.application.ports import ChatReply
+from turnfold.application.ports.models import ChatReply
 from turnfold.domain.errors import (
     BudgetTooSmallError,
     IdempotencyMismatchError,

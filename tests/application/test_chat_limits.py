@@ -10,7 +10,7 @@ import pytest
 from support.service import KEY, Service, count_words, plain_turn
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.chat import Chat, ChatAnswer, ChatRequest
-from turnfold.application.ports import ChatReply
+from turnfold.application.ports.models import ChatReply
 from turnfold.application.sessions import SessionInput
 from turnfold.domain.errors import BudgetTooSmallError, InvalidMessagesError, ModelFailedError
 from turnfold.domain.limits import MAX_TURN_MESSAGES

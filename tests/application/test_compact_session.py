@@ -15,12 +15,12 @@ from support.service import KEY, ScriptedModel, Service, down, plain_turn, usual
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.compact_session import Outcome, Ring
 from turnfold.application.pins_by_hand import PinInput
-from turnfold.application.ports import ModelAnswer
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.application.sessions import SessionInput
 from turnfold.domain.errors import ModelFailedError, StoreUnavailableError
 
 if TYPE_CHECKING:
-    from turnfold.application.ports import ModelRequest
+    from turnfold.application.ports.models import ModelRequest
 
 LONG = 500
 """Words of a text that make a turn of well over 1,000 tokens."""
@@ -244,7 +244,7 @@ def test_a_stricter_request_may_help() -> None:
 
 
 def _request(purpose: str) -> Any:
-    from turnfold.application.ports import ModelRequest
+    from turnfold.application.ports.models import ModelRequest
 
     return ModelRequest(purpose, "", "")
 

@@ -21,7 +21,7 @@ from turnfold.domain.sessions import SessionStatus, TurnRange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnfold.application.ports import PieceName
+    from turnfold.application.ports.recall import PieceName
 
 
 def pieces(service: Service) -> dict[PieceName, bytes]:

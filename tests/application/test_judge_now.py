@@ -15,7 +15,7 @@ from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import TurnToCommit
 
 if TYPE_CHECKING:
-    from turnfold.application.ports import ModelRequest
+    from turnfold.application.ports.models import ModelRequest
 
 
 def facts(*texts: str, turn: int) -> str:

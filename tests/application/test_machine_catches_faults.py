@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnfold.application.answer import Answer
-    from turnfold.application.ports import Change
+    from turnfold.application.ports.memory import Change
 
 type Build = Callable[[pytest.MonkeyPatch], None]
 

@@ -11,7 +11,7 @@ from support.measurements import RecordedMetrics
 from support.service import KEY, ScriptedModel, Service, down, plain_turn
 from turnfold.application.compact_session import Ring
 from turnfold.application.measured_model import MeasuredChatModel, MeasuredModel
-from turnfold.application.ports import ChatReply, ModelAnswer, ModelRequest
+from turnfold.application.ports.models import ChatReply, ModelAnswer, ModelRequest
 from turnfold.application.read_context import ContextRequest
 from turnfold.domain.errors import ModelFailedError
 from turnfold.domain.measurements import Metric

@@ -13,7 +13,7 @@ from turnfold.domain.errors import ModelFailedError
 
 if TYPE_CHECKING:
     from support.service import Reply
-    from turnfold.application.ports import ModelRequest
+    from turnfold.application.ports.models import ModelRequest
 
 REFUSED = "zzz-filtered"
 

@@ -32,14 +32,10 @@ from turnfold.domain.sessions import SessionKey
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from turnfold.application.ports import (
-        Archive,
-        Erasures,
-        MemoryStore,
-        SessionObjects,
-        Shelf,
-        Snapshots,
-    )
+    from turnfold.application.ports.archive import Archive
+    from turnfold.application.ports.erasures import Erasures, SessionObjects
+    from turnfold.application.ports.memory import MemoryStore
+    from turnfold.application.ports.shelf import Shelf, Snapshots
 
 MOTO = "moto"
 MINISTACK = pytest.param("ministack", marks=pytest.mark.ministack)

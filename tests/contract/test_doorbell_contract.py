@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from support.aws import Services
-    from turnfold.application.ports import Doorbell
+    from turnfold.application.ports.bells import Doorbell
 
 pytestmark = pytest.mark.parametrize("backend", ["in-memory", MOTO, MINISTACK])
 

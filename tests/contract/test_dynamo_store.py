@@ -14,7 +14,8 @@ from contract.conftest import MINISTACK, MOTO, Stores
 from support.sessions import A_USAGE, START, a_pin, a_record, a_turn, big_text
 from turnfold.adapters.dynamo_memory import BATCH_ATTEMPTS, LOAD_ATTEMPTS, DynamoMemoryStore
 from turnfold.adapters.sqs_doorbell import SqsDoorbell
-from turnfold.application.ports import Change, ModelAnswer
+from turnfold.application.ports.memory import Change
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.errors import StoreUnavailableError, ThrottledError
 from turnfold.domain.limits import MAX_INLINE_TURN_BYTES
 from turnfold.domain.pins import PinStatus

@@ -9,7 +9,8 @@ import pytest
 
 from contract.conftest import MINISTACK, MOTO, Stores
 from support.sessions import A_USAGE, START, a_pin, a_record
-from turnfold.application.ports import Change, ModelAnswer
+from turnfold.application.ports.memory import Change
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.erasures import Erasure, ErasureStatus, Removed
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.pins import PinStatus

@@ -20,7 +20,7 @@ from turnfold.domain.errors import GuardFailedError, StoreError
 
 if TYPE_CHECKING:
     from support.aws import Services
-    from turnfold.application.access_ports import KeyStore
+    from turnfold.application.ports.access import KeyStore
 
 pytestmark = pytest.mark.parametrize("backend", ["in-memory", MOTO, MINISTACK])
 

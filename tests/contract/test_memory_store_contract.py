@@ -22,7 +22,8 @@ from support.sessions import (
     big_text,
 )
 from turnfold.adapters.dynamo_keys import shard_of
-from turnfold.application.ports import Change, ModelAnswer
+from turnfold.application.ports.memory import Change
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.errors import GuardFailedError, InvalidCursorError
 from turnfold.domain.limits import DUE_SHARDS, MAX_INLINE_TURN_BYTES
 from turnfold.domain.pins import PinStatus

@@ -14,12 +14,13 @@ from support.sessions import a_record
 from turnfold.adapters.dynamo_open_turns import DynamoOpenTurns
 from turnfold.adapters.in_memory_open_turns import InMemoryOpenTurns
 from turnfold.adapters.in_memory_store import InMemoryStore
-from turnfold.application.ports import Change, OpenTurnStore
+from turnfold.application.ports.memory import Change
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.open_turn import OpenTurnRef
 
 if TYPE_CHECKING:
     from contract.conftest import Stores
+    from turnfold.application.ports.open_turns import OpenTurnStore
 
 BACKENDS = ["in-memory", MOTO, MINISTACK]
 on_every_backend = pytest.mark.parametrize("backend", BACKENDS)

@@ -10,11 +10,11 @@ from contract.conftest import MINISTACK, MOTO, Stores
 from turnfold.adapters.in_memory_bucket import InMemoryBucket
 from turnfold.adapters.in_memory_index import InMemoryRecallIndex
 from turnfold.adapters.s3_recall_index import S3RecallIndex, index_prefix
-from turnfold.application.ports import PieceName
+from turnfold.application.ports.recall import PieceName
 from turnfold.domain.sessions import SessionKey, TurnRange
 
 if TYPE_CHECKING:
-    from turnfold.application.ports import RecallIndex
+    from turnfold.application.ports.recall import RecallIndex
 
 pytestmark = pytest.mark.parametrize("backend", ["in-memory", MOTO, MINISTACK])
 

@@ -10,7 +10,7 @@ import pytest
 
 from contract.conftest import MINISTACK, MOTO, Stores
 from support.sessions import START, a_pin, a_session, a_summary, big_text
-from turnfold.application.ports import Change
+from turnfold.application.ports.memory import Change
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.limits import MAX_INLINE_TURN_BYTES
 from turnfold.domain.sessions import Session, SessionStatus

@@ -200,7 +200,7 @@ def test_a_changed_layer_is_released_and_can_be_taken_back(
 ) -> None:
     lambdas, name = stack.client("lambda"), stack.outputs["ApiFunctionName"]
     before = lambdas.get_alias(FunctionName=name, Name="live")["FunctionVersion"]
-    code = sam.checkout / "layers/core/turnfold/bootstrap.py"
+    code = sam.checkout / "layers/core/turnfold/bootstrap/resources.py"
     text = code.read_text(encoding="utf-8")
     changed = text.replace('return self._env.get("TURNFOLD_VERSION", "0.1.0")', 'return "changed"')
     assert changed != text

@@ -30,8 +30,9 @@ from turnfold.adapters.in_memory_doorbell import InMemoryDoorbell
 from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.commit_turn import TurnToCommit
-from turnfold.application.ports import Caller
-from turnfold.bootstrap import Turnfold, utc_now
+from turnfold.application.ports.callers import Caller
+from turnfold.bootstrap import Turnfold
+from turnfold.bootstrap.resources import utc_now
 from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:

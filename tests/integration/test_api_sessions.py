@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from turnfold.bootstrap import Turnfold
 
-from turnfold.application.ports import Change
+from turnfold.application.ports.memory import Change
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.sessions import SessionKey, SessionStatus
 

@@ -180,12 +180,12 @@ def test_the_sweeper_rings_for_sessions_that_are_due(
 ) -> None:
     from datetime import timedelta
 
-    from turnfold import bootstrap
+    from turnfold.bootstrap.resources import utc_now
 
     session = api.session(uuid.uuid4().hex)
     session.commit()
     assert sweeper({}, Context()) == {"rung": 0, "failed": 0}
-    later = bootstrap.utc_now() + timedelta(hours=1)
+    later = utc_now() + timedelta(hours=1)
     turnfold.__dict__["sweep"] = replace(turnfold.sweep, clock=lambda: later)
     assert sweeper({}, Context(5.0)) == {"rung": 0, "failed": 0}, "no time is left"
     assert sweeper({}, Context())["rung"] >= 1

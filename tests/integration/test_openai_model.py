@@ -16,7 +16,7 @@ import pytest
 from support.fake_openai import FakeOpenAI, Rule, completion, start
 from turnfold.adapters.openai_completions import OpenAICompletions
 from turnfold.adapters.openai_model import OpenAIChat, OpenAIModel
-from turnfold.application.ports import ModelRequest
+from turnfold.application.ports.models import ModelRequest
 from turnfold.domain.errors import ModelFailedError, ModelNotConfiguredError
 from turnfold.domain.judgement import JUDGEMENT_SCHEMA
 

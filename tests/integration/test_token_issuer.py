@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from support.aws import aws_environment
 from turnfold.adapters.jwks import MAX_BYTES, fetch_document
-from turnfold.application.access_ports import Identity
+from turnfold.application.ports.access import Identity
 from turnfold.bootstrap_access import Access, jwks_url
 from turnfold.domain.errors import StoreUnavailableError
 

@@ -29,7 +29,7 @@ from turnfold.adapters.dynamo_memory import DynamoMemoryStore  # noqa: E402
 from turnfold.adapters.s3_archive import S3Archive  # noqa: E402
 from turnfold.adapters.s3_recall_index import S3RecallIndex  # noqa: E402
 from turnfold.application.index_session import IndexSession  # noqa: E402
-from turnfold.application.ports import Change  # noqa: E402
+from turnfold.application.ports.memory import Change  # noqa: E402
 from turnfold.application.read_index import ReadIndex  # noqa: E402
 from turnfold.application.read_transcript import Transcript  # noqa: E402
 from turnfold.application.recall import Recall  # noqa: E402
@@ -37,7 +37,8 @@ from turnfold.application.search_session import SearchSession  # noqa: E402
 from turnfold.domain.sessions import SessionKey  # noqa: E402
 
 if TYPE_CHECKING:
-    from turnfold.application.ports import Archive, MemoryStore
+    from turnfold.application.ports.archive import Archive
+    from turnfold.application.ports.memory import MemoryStore
     from turnfold.domain.turns import Turn
 
 VOCABULARY = [f"word{number}" for number in range(4000)]

@@ -30,7 +30,7 @@ from turnfold.domain.sessions import SessionStatus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnfold.application.ports import Change
+    from turnfold.application.ports.memory import Change
     from turnfold.domain.erasures import Erasure
     from turnfold.domain.sessions import SessionKey
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from support.service import Reply, ScriptedModel, down
-from turnfold.application.ports import ModelAnswer
+from turnfold.application.ports.models import ModelAnswer
 
 if TYPE_CHECKING:
-    from turnfold.application.ports import ModelRequest
+    from turnfold.application.ports.models import ModelRequest
 
 MOODS = ("good", "down", "refusal", "blank", "length", "too_long", "language", "not_json", "busy")
 REFUSAL = "I'm sorry, but I can't help with that."

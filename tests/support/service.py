@@ -27,7 +27,7 @@ from turnfold.application.index_session import IndexSession
 from turnfold.application.judge_now import JudgeNow
 from turnfold.application.judge_pins import PinJudge
 from turnfold.application.pins_by_hand import Pins
-from turnfold.application.ports import Embedder, ModelAnswer, ModelRequest, TokenCounter
+from turnfold.application.ports.models import ModelAnswer, ModelRequest, TokenCounter
 from turnfold.application.prompts import PromptLibrary
 from turnfold.application.read_context import ReadContext
 from turnfold.application.read_index import ReadIndex
@@ -46,6 +46,7 @@ from turnfold.domain.settings import Settings, merge_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from turnfold.application.ports.recall import Embedder
     from turnfold.domain.memory import WorkingMemory
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from turnfold.application.ports import (
-    Archive,
-    Change,
-    IdempotencyRecord,
-    MemoryStore,
-)
+from turnfold.application.ports.memory import Change, IdempotencyRecord, MemoryStore
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.pins import Pin, PinStatus, Trust
 from turnfold.domain.sessions import Profile, Session, SessionKey, SummaryRef
@@ -22,6 +17,7 @@ from turnfold.domain.usage import Usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from turnfold.application.ports.archive import Archive
     from turnfold.domain.turns import Turn
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from turnfold.application.answer import Answer
     from turnfold.application.compact_session import CompactSession
-    from turnfold.application.ports import Change
+    from turnfold.application.ports.memory import Change
 
 KEYS = (SessionKey("north", "s"), SessionKey("south", "s"))
 MARKS = {KEYS[0]: "NORTH", KEYS[1]: "SOUTH"}

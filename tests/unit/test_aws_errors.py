@@ -22,7 +22,7 @@ from turnfold.adapters.dynamo_memory import DynamoMemoryStore
 from turnfold.adapters.in_memory_archive import InMemoryArchive
 from turnfold.adapters.s3_archive import WRITE_ATTEMPTS, S3Archive
 from turnfold.adapters.sqs_doorbell import SqsDoorbell
-from turnfold.application.ports import Change
+from turnfold.application.ports.memory import Change
 from turnfold.domain.errors import (
     GuardFailedError,
     StoreError,

@@ -11,7 +11,7 @@ from support.service import START, Reply, ScriptedModel, count_words, down
 from turnfold.adapters.extractive import ExtractiveSummariser
 from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.application.condense import CallableCondenser, WriterCondenser
-from turnfold.application.ports import ModelAnswer
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.application.prompts import PromptLibrary
 from turnfold.application.summary_writer import PaidAnswers, SummaryWriter
 from turnfold.domain.sessions import SessionKey

@@ -35,7 +35,7 @@ from turnfold.adapters.dynamo_items import (
     summary_item,
     turn_item,
 )
-from turnfold.application.ports import ModelAnswer
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.limits import MAX_INLINE_TURN_BYTES
 from turnfold.domain.pins import PinStatus
 from turnfold.domain.sessions import Profile, Session, SessionKey, SummaryRef

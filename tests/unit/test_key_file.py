@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from turnfold.adapters.key_file import KeyFile
-from turnfold.application.ports import Caller
+from turnfold.application.ports.callers import Caller
 
 
 def entry(key: str, tenant: str = "acme", scopes: tuple[str, ...] = ("read",)) -> dict[str, Any]:

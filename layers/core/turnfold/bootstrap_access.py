@@ -18,8 +18,8 @@ from turnfold.application.identify_caller import ClaimNames, IdentifyCaller
 
 if TYPE_CHECKING:
     from turnfold.adapters.operator_clients import OperatorClients
-    from turnfold.application.access_ports import TokenReader
     from turnfold.application.api_keys import ApiKeys
+    from turnfold.application.ports.access import TokenReader
 
 
 def utc_now() -> datetime:

@@ -11,7 +11,7 @@ from support.service import ScriptedModel, WordCounter, count_words
 from turnfold.adapters.extractive import ExtractiveSummariser
 from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.application.condense import WriterCondenser
-from turnfold.application.ports import ModelAnswer, ModelRequest
+from turnfold.application.ports.models import ModelAnswer, ModelRequest
 from turnfold.application.prompts import PromptLibrary
 from turnfold.application.summary_writer import PaidAnswers, SummaryWriter
 from turnfold.domain.errors import ModelFailedError

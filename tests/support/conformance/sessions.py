@@ -15,7 +15,8 @@ from turnfold.adapters.in_memory_archive import InMemoryArchive
 from turnfold.adapters.in_memory_store import InMemoryStore
 from turnfold.application.compact_session import Ring
 from turnfold.application.inline_compaction import EstimatedMeasure
-from turnfold.application.ports import Change, ModelAnswer, ModelRequest
+from turnfold.application.ports.memory import Change
+from turnfold.application.ports.models import ModelAnswer, ModelRequest
 from turnfold.domain.errors import ModelFailedError, StoreUnavailableError
 from turnfold.domain.estimators import OverheadEstimator
 from turnfold.domain.memory import WorkingMemory

@@ -5,7 +5,7 @@ A violation is a mistake of the calling code and no bad luck, hence `ValueError`
 
 from dataclasses import fields
 
-from turnfold.application.ports import Change
+from turnfold.application.ports.memory import Change
 from turnfold.domain.sessions import Session
 
 MAX_OPERATIONS = 100

@@ -32,7 +32,7 @@ from turnfold.adapters.dynamo_keys import (
     summary_sort_key,
     turn_sort_key,
 )
-from turnfold.application.ports import Change
+from turnfold.application.ports.memory import Change
 from turnfold.domain.open_turn import OpenTurnRef
 from turnfold.domain.pins import PinStatus
 from turnfold.domain.sessions import Profile, SessionKey, SessionStatus

@@ -35,7 +35,7 @@ from turnfold.adapters.dynamo_keys import (
     partition_key,
     shard_of,
 )
-from turnfold.application.ports import Clock
+from turnfold.application.ports.clock import Clock
 from turnfold.domain.erasures import Erasure, ErasureStatus, Removed
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.limits import ERASURE_ANSWER_SECONDS

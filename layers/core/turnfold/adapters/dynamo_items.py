@@ -33,7 +33,8 @@ from turnfold.adapters.dynamo_keys import (
     usage_sort_key,
     user_key,
 )
-from turnfold.application.ports import IdempotencyRecord, ModelAnswer
+from turnfold.application.ports.memory import IdempotencyRecord
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.limits import MAX_INLINE_TURN_BYTES
 from turnfold.domain.pins import Pin, PinStatus, Trust
 from turnfold.domain.sessions import (

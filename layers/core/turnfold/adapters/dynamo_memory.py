@@ -50,14 +50,10 @@ from turnfold.adapters.dynamo_keys import (
     turn_sort_key,
     user_key,
 )
-from turnfold.application.ports import (
-    Archive,
-    Change,
-    Clock,
-    IdempotencyRecord,
-    ModelAnswer,
-    Page,
-)
+from turnfold.application.ports.archive import Archive
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import Change, IdempotencyRecord, Page
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.errors import GuardFailedError, StoreUnavailableError, ThrottledError
 from turnfold.domain.memory import WorkingMemory, assemble_memory, raw_numbers
 from turnfold.domain.pins import Pin, PinStatus

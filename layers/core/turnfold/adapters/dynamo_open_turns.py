@@ -32,7 +32,8 @@ from turnfold.adapters.dynamo_keys import (
     idempotency_sort_key,
     partition_key,
 )
-from turnfold.application.ports import Clock, IdempotencyRecord
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import IdempotencyRecord
 from turnfold.domain.messages import Message
 from turnfold.domain.open_turn import OPEN_MINUTES, OpenTurn, OpenTurnRef
 from turnfold.domain.sessions import SessionKey, SessionStatus

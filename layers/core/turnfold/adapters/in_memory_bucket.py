@@ -5,7 +5,7 @@ import threading
 from collections.abc import Sequence
 
 from turnfold.adapters.s3_archive import session_prefix
-from turnfold.application.ports import ObjectVersion
+from turnfold.application.ports.erasures import ObjectVersion
 from turnfold.domain.sessions import SessionKey
 
 

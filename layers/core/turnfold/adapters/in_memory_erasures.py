@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from turnfold.adapters.in_memory_store import InMemoryStore, StoredSession
-from turnfold.application.ports import Clock
+from turnfold.application.ports.clock import Clock
 from turnfold.domain.erasures import Erasure, ErasureStatus, Removed
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.limits import ERASURE_ANSWER_SECONDS

@@ -6,7 +6,8 @@ from datetime import timedelta
 from turnfold.adapters.in_memory_bucket import InMemoryBucket
 from turnfold.adapters.s3_archive import session_prefix
 from turnfold.adapters.s3_exports import LINK_SECONDS
-from turnfold.application.ports import Clock, Link
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.exports import Link
 from turnfold.domain.sessions import SessionKey
 
 

@@ -1,11 +1,15 @@
 """Search indexes in this process, for tests."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from turnfold.adapters.in_memory_bucket import InMemoryBucket
 from turnfold.adapters.s3_recall_index import index_prefix, piece_key, read_piece_key
-from turnfold.application.ports import ObjectVersion, PieceName
+from turnfold.application.ports.recall import PieceName
 from turnfold.domain.sessions import SessionKey
+
+if TYPE_CHECKING:
+    from turnfold.application.ports.erasures import ObjectVersion
 
 
 class InMemoryRecallIndex:

@@ -4,7 +4,8 @@ import copy
 from collections.abc import Sequence
 
 from turnfold.adapters.in_memory_store import InMemoryStore
-from turnfold.application.ports import Clock, IdempotencyRecord
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import IdempotencyRecord
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.messages import Message
 from turnfold.domain.open_turn import OpenTurn, OpenTurnRef

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from turnfold.adapters.change_rules import check_change
 from turnfold.adapters.dynamo_keys import created_key, position_of, read_position, shard_of
-from turnfold.application.ports import Change, Clock, IdempotencyRecord, ModelAnswer, Page
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import Change, IdempotencyRecord, Page
+from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.errors import GuardFailedError, StoreUnavailableError
 from turnfold.domain.memory import WorkingMemory, assemble_memory
 from turnfold.domain.pins import Pin, PinStatus

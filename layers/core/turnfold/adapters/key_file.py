@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from turnfold.application.ports import Caller
+from turnfold.application.ports.callers import Caller
 from turnfold.domain.errors import InvalidIdError
 from turnfold.domain.sessions import check_id
 

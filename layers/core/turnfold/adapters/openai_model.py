@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnfold.adapters.openai_completions import MAX_COMPLETION_TOKENS, OpenAICompletions
-from turnfold.application.ports import ChatReply, ModelAnswer, ModelRequest
+from turnfold.application.ports.models import ChatReply, ModelAnswer, ModelRequest
 from turnfold.domain.errors import ModelFailedError
 
 UNKNOWN_FINISH = "unknown"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from turnfold.adapters.aws_errors import mapped_errors
 from turnfold.adapters.s3_archive import session_prefix
-from turnfold.application.ports import Clock, Link
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.exports import Link
 from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:

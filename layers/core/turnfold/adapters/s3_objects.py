@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnfold.adapters.aws_errors import mapped_errors
 from turnfold.adapters.s3_archive import session_prefix
-from turnfold.application.ports import ObjectVersion
+from turnfold.application.ports.erasures import ObjectVersion
 from turnfold.domain.errors import StoreError
 from turnfold.domain.sessions import SessionKey
 

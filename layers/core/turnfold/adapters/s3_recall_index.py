@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from turnfold.adapters.aws_errors import error_codes, mapped_errors
 from turnfold.adapters.s3_archive import session_prefix
-from turnfold.application.ports import PieceName
+from turnfold.application.ports.recall import PieceName
 from turnfold.domain.errors import StoreError
 from turnfold.domain.sessions import SessionKey, TurnRange
 

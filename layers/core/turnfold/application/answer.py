@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from turnfold.application.ports import IdempotencyRecord
+from turnfold.application.ports.memory import IdempotencyRecord
 from turnfold.domain.errors import IdempotencyMismatchError
 from turnfold.domain.limits import IDEMPOTENCY_SECONDS
 from turnfold.domain.transcript import sha256_of

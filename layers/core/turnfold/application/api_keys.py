@@ -4,8 +4,8 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
-from turnfold.application.access_ports import KeyStore, PepperStore, UsageMeter
-from turnfold.application.ports import Clock
+from turnfold.application.ports.access import KeyStore, PepperStore, UsageMeter
+from turnfold.application.ports.clock import Clock
 from turnfold.domain.api_keys import (
     ID_ALPHABET,
     ID_LENGTH,

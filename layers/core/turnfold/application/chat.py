@@ -7,7 +7,8 @@ from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import CommitTurn, TurnToCommit
-from turnfold.application.ports import ChatModel, MemoryStore, TokenCounter
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.models import ChatModel, TokenCounter
 from turnfold.application.read_context import ContextRequest, ReadContext
 from turnfold.application.read_turns import ReadTurns
 from turnfold.domain.errors import (

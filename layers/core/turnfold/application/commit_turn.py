@@ -14,15 +14,10 @@ from typing import Any, NamedTuple
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.metrics import NO_METRICS, Metrics
-from turnfold.application.ports import (
-    Archive,
-    Change,
-    Clock,
-    Doorbell,
-    IdempotencyRecord,
-    MemoryStore,
-    NewId,
-)
+from turnfold.application.ports.archive import Archive
+from turnfold.application.ports.bells import Doorbell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import Change, IdempotencyRecord, MemoryStore
 from turnfold.application.ringing import ring_gently
 from turnfold.application.views import watermark_view
 from turnfold.domain.errors import (

@@ -12,15 +12,10 @@ from enum import StrEnum
 from turnfold.application.judge_pins import PinJudge
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.pin_changes import MAX_PIN_CHANGES, judgement_change, pin_change
-from turnfold.application.ports import (
-    ArchiveBell,
-    Change,
-    Clock,
-    Doorbell,
-    MemoryStore,
-    NewId,
-    TokenCounter,
-)
+from turnfold.application.ports.bells import ArchiveBell, Doorbell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import Change, MemoryStore
+from turnfold.application.ports.models import TokenCounter
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.ringing import ring_archivist_gently, ring_gently
 from turnfold.application.summary_writer import SummaryOrder, SummaryWriter, WrittenSummary

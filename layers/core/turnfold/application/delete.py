@@ -9,7 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from turnfold.application.erase import EraseUser
-from turnfold.application.ports import ArchiveBell, Clock, Erasures, MemoryStore, NewId
+from turnfold.application.ports.bells import ArchiveBell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.erasures import Erasures
+from turnfold.application.ports.memory import MemoryStore
 from turnfold.domain.erasures import Erasure, ErasureStatus
 from turnfold.domain.errors import (
     CommitConflictError,

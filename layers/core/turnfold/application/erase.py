@@ -20,14 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from turnfold.application.ports import (
-    ArchiveBell,
-    Clock,
-    Erasures,
-    MemoryStore,
-    NewId,
-    SessionObjects,
-)
+from turnfold.application.ports.bells import ArchiveBell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.erasures import Erasures, SessionObjects
+from turnfold.application.ports.memory import MemoryStore
 from turnfold.domain.erasures import Erasure, ErasureStatus, Removed
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus

@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from turnfold.application.ports import ArchiveBell, ExportFiles, MemoryStore, NewId
+from turnfold.application.ports.bells import ArchiveBell
+from turnfold.application.ports.clock import NewId
+from turnfold.application.ports.exports import ExportFiles
+from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.read_memory import require_memory
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.ringing import ring_archivist_gently

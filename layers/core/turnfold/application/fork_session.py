@@ -13,16 +13,11 @@ from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.copied_memory import cut_memory
-from turnfold.application.ports import (
-    Archive,
-    Change,
-    Clock,
-    Doorbell,
-    MemoryStore,
-    NewId,
-    Shelf,
-    Snapshots,
-)
+from turnfold.application.ports.archive import Archive
+from turnfold.application.ports.bells import Doorbell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import Change, MemoryStore
+from turnfold.application.ports.shelf import Shelf, Snapshots
 from turnfold.application.read_memory import require_memory
 from turnfold.application.read_transcript import ArchivedRecord, Transcript
 from turnfold.application.ringing import ring_gently

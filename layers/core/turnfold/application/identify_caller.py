@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from turnfold.application.access_ports import Identity, KeyStore, PepperStore, TokenReader
-from turnfold.application.ports import Clock
+from turnfold.application.ports.access import Identity, KeyStore, PepperStore, TokenReader
+from turnfold.application.ports.clock import Clock
 from turnfold.domain.api_keys import SCOPES, ApiKey, Peppers, SentKey, is_good, read_key
 from turnfold.domain.errors import InvalidIdError, StoreError
 from turnfold.domain.sessions import check_id

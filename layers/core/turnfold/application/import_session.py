@@ -15,16 +15,11 @@ from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import due_time, is_due, system_hash
 from turnfold.application.import_content import ImportContent, TurnToImport, cut_size
 from turnfold.application.pin_changes import pin_change
-from turnfold.application.ports import (
-    Archive,
-    ArchiveBell,
-    Change,
-    Clock,
-    Doorbell,
-    MemoryStore,
-    NewId,
-    TokenCounter,
-)
+from turnfold.application.ports.archive import Archive
+from turnfold.application.ports.bells import ArchiveBell, Doorbell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import Change, MemoryStore
+from turnfold.application.ports.models import TokenCounter
 from turnfold.application.ringing import ring_archivist_gently, ring_gently
 from turnfold.application.sessions import session_input
 from turnfold.domain.errors import (

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from turnfold.application.ports import Embedder, MemoryStore, PieceName, RecallIndex
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.recall import Embedder, PieceName, RecallIndex
 from turnfold.application.read_transcript import Transcript
 from turnfold.domain.errors import ModelFailedError
 from turnfold.domain.recall.documents import spoken_texts

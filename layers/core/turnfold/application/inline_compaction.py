@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from turnfold.application.compact_session import CompactSession, Outcome, Ring
 from turnfold.application.judge_pins import PinJudge
-from turnfold.application.ports import LanguageModel, ModelAnswer, ModelRequest
+from turnfold.application.ports.models import LanguageModel, ModelAnswer, ModelRequest
 from turnfold.application.summary_writer import SummaryOrder, SummaryWriter, WrittenSummary
 from turnfold.domain.errors import ModelFailedError
 from turnfold.domain.estimators import Estimator

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.judge_pins import PinJudge
 from turnfold.application.pin_changes import MAX_PIN_CHANGES, judgement_change
-from turnfold.application.ports import Clock, MemoryStore, TokenCounter
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.models import TokenCounter
 from turnfold.application.views import pin_view, watermark_view
 from turnfold.domain.errors import GuardFailedError, ModelError, StoreError
 from turnfold.domain.measure import Measure

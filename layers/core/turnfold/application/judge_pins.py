@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from turnfold.application.ports import Clock, ModelAnswer, ModelRequest, NewId, PinRule
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.models import ModelAnswer, ModelRequest, PinRule
 from turnfold.application.prompt_data import judgement_data, pins_data
 from turnfold.application.prompts import Prompt, PromptLibrary
 from turnfold.application.summary_writer import PaidAnswers

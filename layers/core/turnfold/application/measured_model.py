@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnfold.application.metrics import Metrics
-from turnfold.application.ports import (
+from turnfold.application.ports.models import (
     ChatModel,
     ChatReply,
     LanguageModel,

@@ -11,7 +11,8 @@ from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import Committed, CommitTurn, TurnToCommit
-from turnfold.application.ports import Clock, NewId, OpenTurnStore
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.open_turns import OpenTurnStore
 from turnfold.domain.errors import (
     CommitConflictError,
     GuardFailedError,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from turnfold.application.ports import Change, IdempotencyRecord
+from turnfold.application.ports.memory import Change, IdempotencyRecord
 from turnfold.domain.pin_rules import PinEdit
 from turnfold.domain.sessions import Session, TurnRange
 from turnfold.domain.turns import Turn

@@ -7,14 +7,9 @@ from typing import Any
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import due_time
 from turnfold.application.pin_changes import pin_change
-from turnfold.application.ports import (
-    Clock,
-    IdempotencyRecord,
-    MemoryStore,
-    NewId,
-    Page,
-    TokenCounter,
-)
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import IdempotencyRecord, MemoryStore, Page
+from turnfold.application.ports.models import TokenCounter
 from turnfold.application.read_memory import require_memory
 from turnfold.application.views import pin_view
 from turnfold.domain.errors import (

@@ -9,7 +9,9 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
-from turnfold.application.ports import Clock, MemoryStore, NewId, Shelf, Snapshots
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.shelf import Shelf, Snapshots
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from turnfold.application.metrics import NO_METRICS, Metrics
-from turnfold.application.ports import MemoryStore, TokenCounter
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.models import TokenCounter
 from turnfold.application.read_memory import require_memory
 from turnfold.application.recall import Recall
 from turnfold.application.views import context_view, elided_view, working_memory_view

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from turnfold.application.bounded_cache import BoundedCache
 from turnfold.application.index_session import WORDS_SHELF, vectors_shelf
-from turnfold.application.ports import PieceName, RecallIndex
+from turnfold.application.ports.recall import PieceName, RecallIndex
 from turnfold.application.read_transcript import Transcript
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.recall.corpora import FreshTurns, SessionCorpus

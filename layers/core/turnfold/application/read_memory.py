@@ -1,6 +1,6 @@
 """Reading a live session's working memory."""
 
-from turnfold.application.ports import MemoryStore
+from turnfold.application.ports.memory import MemoryStore
 from turnfold.domain.errors import SessionNotFoundError
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.sessions import SessionKey, SessionStatus

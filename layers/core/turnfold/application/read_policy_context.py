@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from turnfold.application.ports import Clock
+from turnfold.application.ports.clock import Clock
 from turnfold.application.read_context import ContextRequest
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.views import elided_view, watermark_view

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from turnfold.application.ports import Archive
+from turnfold.application.ports.archive import Archive
 from turnfold.domain.errors import DamagedRecordError, StoreUnavailableError
 from turnfold.domain.segments import KEPT_RECORDS, Segment, covering, unpack_segment
 from turnfold.domain.sessions import Session, SessionKey

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from turnfold.application.ports import MemoryStore, Page
+from turnfold.application.ports.memory import MemoryStore, Page
 from turnfold.application.read_transcript import Transcript
 from turnfold.domain.errors import SessionNotFoundError, TurnNotFoundError
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus

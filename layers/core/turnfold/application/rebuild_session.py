@@ -17,15 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from turnfold.application.commit_turn import due_time, system_hash
 from turnfold.application.compact_session import CompactSession, Ring
-from turnfold.application.ports import (
-    Change,
-    Clock,
-    Doorbell,
-    MemoryStore,
-    NewId,
-    Shelf,
-    Snapshots,
-)
+from turnfold.application.ports.bells import Doorbell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import Change, MemoryStore
+from turnfold.application.ports.shelf import Shelf, Snapshots
 from turnfold.application.put_away import snapshot_name
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.recover_session import RecoverSession

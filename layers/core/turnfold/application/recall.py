@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from turnfold.application.ports import Embedder
+from turnfold.application.ports.recall import Embedder
 from turnfold.application.read_index import ReadIndex, in_parallel
 from turnfold.domain.errors import ModelFailedError, ModelNotConfiguredError, StoreError
 from turnfold.domain.memory import WorkingMemory

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnfold.application.ports import Archive
+from turnfold.application.ports.archive import Archive
 from turnfold.application.read_transcript import Transcript
 from turnfold.domain.errors import DamagedRecordError
 from turnfold.domain.sessions import FIRST_PREV_SHA256, Session, SessionKey

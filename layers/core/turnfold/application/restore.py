@@ -9,16 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from turnfold.application.ports import (
-    Change,
-    Clock,
-    IdempotencyRecord,
-    MemoryStore,
-    ModelAnswer,
-    Page,
-    Shelf,
-    Snapshots,
-)
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import Change, IdempotencyRecord, MemoryStore, Page
+from turnfold.application.ports.models import ModelAnswer
+from turnfold.application.ports.shelf import Shelf, Snapshots
 from turnfold.domain.errors import GuardFailedError, StoreError, StoreUnavailableError
 from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.memory import WorkingMemory

@@ -2,7 +2,7 @@
 
 import logging
 
-from turnfold.application.ports import ArchiveBell, Doorbell
+from turnfold.application.ports.bells import ArchiveBell, Doorbell
 from turnfold.domain.errors import StoreError
 from turnfold.domain.segments import next_segment
 from turnfold.domain.sessions import Session, SessionKey

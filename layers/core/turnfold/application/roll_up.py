@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from turnfold.application.erase import Again
-from turnfold.application.ports import Archive, Change, MemoryStore
+from turnfold.application.ports.archive import Archive
+from turnfold.application.ports.memory import Change, MemoryStore
 from turnfold.application.read_transcript import ArchivedRecord, Transcript
 from turnfold.domain.errors import DamagedRecordError, StoreUnavailableError
 from turnfold.domain.memory import raw_numbers

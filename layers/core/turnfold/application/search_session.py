@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from turnfold.application.ports import MemoryStore
+from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.read_memory import require_memory
 from turnfold.application.recall import FoundTurn, Mode, Recall
 from turnfold.domain.sessions import SessionKey

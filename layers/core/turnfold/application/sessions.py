@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from turnfold.application.commit_turn import due_time, system_hash
-from turnfold.application.ports import Change, Clock, Doorbell, MemoryStore, NewId, Page
+from turnfold.application.ports.bells import Doorbell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import Change, MemoryStore, Page
 from turnfold.application.read_memory import require_memory
 from turnfold.application.ringing import ring_gently
 from turnfold.domain.errors import (

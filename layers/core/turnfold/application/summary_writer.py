@@ -6,14 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Self
 
-from turnfold.application.ports import (
-    Clock,
-    LanguageModel,
-    MemoryStore,
-    ModelAnswer,
-    ModelRequest,
-    Summariser,
-)
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.models import LanguageModel, ModelAnswer, ModelRequest, Summariser
 from turnfold.application.prompt_data import conversation_data, entry_passages, source_text
 from turnfold.application.prompts import Prompt, PromptLibrary
 from turnfold.domain.answers import (

@@ -11,15 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from turnfold.application.metrics import NO_METRICS, Metrics
-from turnfold.application.ports import (
-    ArchiveBell,
-    Change,
-    Clock,
-    Doorbell,
-    Erasures,
-    MemoryStore,
-    NewId,
-)
+from turnfold.application.ports.bells import ArchiveBell, Doorbell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.erasures import Erasures
+from turnfold.application.ports.memory import Change, MemoryStore
 from turnfold.domain.errors import GuardFailedError, StoreError
 from turnfold.domain.limits import DUE_SHARDS, SWEEP_GRACE_SECONDS
 from turnfold.domain.measurements import Metric

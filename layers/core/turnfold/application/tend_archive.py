@@ -12,7 +12,9 @@ from datetime import timedelta
 from turnfold.application.drain_batch import FailedKnock, back_off
 from turnfold.application.erase import Again, EraseSession, EraseUser
 from turnfold.application.fork_session import ABANDONED_SECONDS
-from turnfold.application.ports import ArchiveBell, Clock, MemoryStore, NewId
+from turnfold.application.ports.bells import ArchiveBell
+from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.put_away import PutAway
 from turnfold.application.restore import Restore
 from turnfold.application.roll_up import RollUp

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from turnfold.application.ports import MemoryStore
+from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.read_transcript import Transcript
 from turnfold.domain.errors import SessionNotFoundError
 from turnfold.domain.sessions import FIRST_PREV_SHA256, Session, SessionKey, SessionStatus

@@ -7,7 +7,9 @@ from turnfold.application.commit_turn import CommitTurn
 from turnfold.application.compact_session import CompactSession, Ring
 from turnfold.application.judge_now import JudgeNow
 from turnfold.application.pins_by_hand import Pins
-from turnfold.application.ports import Clock, MemoryStore, TokenCounter
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.models import TokenCounter
 from turnfold.application.read_context import ReadContext
 from turnfold.application.read_transcript import Transcript
 from turnfold.domain.sessions import SessionKey

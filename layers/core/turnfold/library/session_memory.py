@@ -9,7 +9,7 @@ from typing import Any
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import TurnToCommit
 from turnfold.application.pins_by_hand import PinInput
-from turnfold.application.ports import Change
+from turnfold.application.ports.memory import Change
 from turnfold.application.read_context import ContextRequest
 from turnfold.domain.context import Context
 from turnfold.domain.errors import IncompleteTurnError

@@ -15,13 +15,10 @@ from typing import Any
 from turnfold.adapters.in_memory_messages import InMemoryMessages
 from turnfold.application.compact_session import Ring
 from turnfold.application.message_store import MessageStore
-from turnfold.application.ports import (
-    Archive,
-    Clock,
-    LanguageModel,
-    MemoryStore,
-    TokenCounter,
-)
+from turnfold.application.ports.archive import Archive
+from turnfold.application.ports.clock import Clock
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.models import LanguageModel, TokenCounter
 from turnfold.domain.estimators import Estimator, ExactEstimator
 from turnfold.domain.policies.registry import PolicyKit
 from turnfold.domain.sessions import SessionKey

@@ -1,0 +1,11 @@
+"""Time and ids."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+type Clock = Callable[[], datetime]
+"""The time now, in UTC."""
+
+
+type NewId = Callable[[], str]
+"""An id that sorts by time and is never repeated."""

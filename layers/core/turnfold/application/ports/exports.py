@@ -1,0 +1,24 @@
+"""Files that an export is handed out as."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from turnfold.domain.sessions import SessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a file can be fetched without credentials, until when."""
+
+    url: str
+    expires_at: datetime
+
+
+class ExportFiles(Protocol):
+    """Files that are made to be fetched soon; they are removed by themselves after a day."""
+
+    def store(self, key: SessionKey, name: str, chunks: Iterable[bytes]) -> Link:
+        """Store the chunks as one file of a session, holding few of them at a time."""
+        ...
