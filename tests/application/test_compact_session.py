@@ -324,6 +324,33 @@ def test_too_many_pins_are_folded_and_the_old_ones_kept() -> None:
     assert set(former) == set(memory.pins[0].folded_from)
 
 
+def test_without_a_model_too_many_pins_are_joined() -> None:
+    service = Service()
+    liked = [
+        f"I love {thing}."
+        for thing in ["jazz", "tea", "chess", "rain", "bread", "maps", "owls", "trams"]
+    ]
+    for text in ["My name is Ana.", *liked, "I live in Oslo.", "I hate olives.", "I hate noise."]:
+        service.commit([{"role": "user", "content": text}, {"role": "assistant", "content": "Ok."}])
+    service.drain()
+    memory = service.memory()
+    assert len(memory.pins) == memory.session.settings.max_pin_count == 10
+    told = " ".join(pin.text for pin in memory.pins)
+    assert all(text in told for text in liked)
+    assert service.raw_store._sessions[KEY].former_pins, "the originals are kept as folded"
+    before = memory.session.pin_rev
+    service.drain()
+    assert service.memory().session.pin_rev == before
+
+
+def test_a_new_name_does_not_take_other_facts_along() -> None:
+    service = Service()
+    for text in ["My name is Ana and I am allergic to walnuts.", "Please call me Annie."]:
+        service.commit([{"role": "user", "content": text}, {"role": "assistant", "content": "Ok."}])
+    service.drain()
+    assert any("walnuts" in pin.text for pin in service.memory().pins)
+
+
 def test_a_folded_pin_has_the_weakest_trust_of_its_sources() -> None:
     service = Service(model=ScriptedModel(always=lambda r: facts_of_each_turn(r, 3)))
     service.commit_plain(1)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from turnfold.adapters.statements import is_asked_to_be_kept, is_lasting_statement
+from turnfold.adapters.statements import bare_statement, is_asked_to_be_kept, is_lasting_statement
 from turnfold.domain.blobs import without_blobs
 from turnfold.domain.quarantine import quarantine_reason
 from turnfold.domain.sentences import split_sentences
@@ -32,7 +32,9 @@ class RuleJudge:
     """Proposes pins by rules. It prefers to miss a fact over pinning a wrong one."""
 
     def propose(self, user_texts: Sequence[str]) -> tuple[str, ...]:
-        """Up to `MAX_PINS_OF_A_TURN` sentences of the given texts of one turn, word for word.
+        """Up to `MAX_PINS_OF_A_TURN` sentences of the given texts of one turn.
+
+        They are word for word, but for clauses that greet or only praise.
 
         Pass what the user said and nothing else. A sentence is taken that plainly states a stable
         fact, preference or constraint of the user, or asks to be remembered; those that ask come
@@ -43,7 +45,7 @@ class RuleJudge:
         for text in user_texts:
             for sentence in _typed_sentences(text):
                 if self._is_worth_a_pin(sentence):
-                    found.setdefault(sentence, is_asked_to_be_kept(sentence))
+                    found.setdefault(bare_statement(sentence), is_asked_to_be_kept(sentence))
         best = sorted(found, key=lambda sentence: not found[sentence])[:MAX_PINS_OF_A_TURN]
         return tuple(sentence for sentence in found if sentence in best)
 

@@ -343,3 +343,17 @@ QUESTION = (
         r"(?:you|i|we|they|it|the|my|there)\b"
     ),
 )
+
+CHINESE_COURTESY = (
+    r"(?:你好|您好|大家好|嗨|哈[喽啰])[啊呀]?\Z",
+    r"(?:我)?(?:很|非常|真|好)?(?:高兴|開心|开心|荣幸)(?:能|可以)?(?:认识|見到|见到)",
+    r"(?:初次见面|请多多?关照|谢谢|多谢|这是我们的?第一次)",
+)
+"""Clauses that greet: no part of a fact."""
+
+CHINESE_REMARK = (
+    r"(?:那|这)(?:里|儿|边|首|种|些|个|部|本|样|让)(?!我)",
+    r"(?:这)?(?:让|使)(?:我|人)",
+    r"[^我不]{1,8}?(?:很|非常|十分|特别|真)(?:美|优美|漂亮|棒|动听|好听|好看|有感觉|有趣|舒服|享受)",
+)
+"""Clauses that say how what was just named is, or how it feels."""

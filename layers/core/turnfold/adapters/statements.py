@@ -4,6 +4,8 @@ Precise rather than complete. A sentence counts by its own beginning, which keep
 reported about others, quoted, or embedded in a story.
 """
 
+import re
+
 from turnfold.adapters import statement_patterns as patterns
 from turnfold.domain.phrases import Phrases
 
@@ -12,6 +14,11 @@ _PLAIN = Phrases(patterns.PLAIN)
 _PASSING = Phrases(patterns.PASSING)
 _HYPOTHETICAL = Phrases(patterns.HYPOTHETICAL)
 _QUESTION = Phrases(patterns.QUESTION)
+_COURTESY = Phrases(patterns.CHINESE_COURTESY)
+_REMARK = Phrases(patterns.CHINESE_REMARK)
+
+_CLAUSE_MARK = re.compile("[，,]")
+_END_MARK = re.compile("[。！!.]*$")
 
 
 def is_question(sentence: str) -> bool:
@@ -46,3 +53,20 @@ def is_lasting_statement(sentence: str) -> bool:
         and not _HYPOTHETICAL.occur_in(sentence)
         and not _PASSING.occur_in(sentence)
     )
+
+
+def bare_statement(sentence: str) -> str:
+    """A Chinese sentence without the clauses that greet or only say how pleasant a thing is.
+
+    A comma parts clauses there; where it also parts the items of a list, as in English, nothing is
+    left out. The clauses that stay are word for word.
+    """
+    clauses = _CLAUSE_MARK.split(_END_MARK.sub("", sentence))
+    kept = [
+        clause
+        for at, clause in enumerate(clauses)
+        if not _COURTESY.begin(clause.strip()) and not (at and _REMARK.begin(clause.strip()))
+    ]
+    if not kept or len(kept) == len(clauses):
+        return sentence
+    return "，".join(kept) + (_END_MARK.search(sentence) or [""])[0]

@@ -192,9 +192,15 @@ class CompactSession:
     def _fold_pins(self, memory: WorkingMemory, step: FoldPins, measure: Measure) -> None:
         session = memory.session
         rev = session.pin_rev + 1
-        limit = session.settings.max_pin_tokens
-        judge = self.judge.of(session)
-        changed = judge.fold(session.key, step.pins, rev, measure.count, max_tokens=limit)
+        untouched = len(memory.pins) - len(step.pins)
+        changed = self.judge.of(session).fold(
+            session.key,
+            step.pins,
+            rev,
+            measure.count,
+            max_tokens=session.settings.max_pin_tokens,
+            max_pins=max(1, session.settings.max_pin_count - untouched),
+        )
         edit = edit_of(memory.pins, changed or ())
         saved = len(memory.pins) - edit.active
         # More pins than one fold takes: the rest is folded too, while that is worth a call.

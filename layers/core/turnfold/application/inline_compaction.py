@@ -154,10 +154,11 @@ class InlineJudge(PinJudge):
         count: CountText,
         *,
         max_tokens: int,
+        max_pins: int,
     ) -> tuple[Pin, ...] | None:
         """See `PinJudge`."""
         price = self.estimator.text if self.estimator else count
-        return super().fold(key, pins, rev, price, max_tokens=max_tokens)
+        return super().fold(key, pins, rev, price, max_tokens=max_tokens, max_pins=max_pins)
 
 
 @dataclass(frozen=True)

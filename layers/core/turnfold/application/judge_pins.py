@@ -21,6 +21,7 @@ from turnfold.domain.judgement import (
     parse_judgement,
 )
 from turnfold.domain.messages import content_texts
+from turnfold.domain.pin_joining import join_pins
 from turnfold.domain.pin_rules import PinEdit, PinFactory, ProposedPin, apply_proposals
 from turnfold.domain.pin_slots import pin_slot
 from turnfold.domain.pins import Pin, PinStatus, weakest
@@ -87,15 +88,17 @@ class PinJudge:
         count: CountText,
         *,
         max_tokens: int,
+        max_pins: int,
     ) -> tuple[Pin, ...] | None:
-        """The pins to write to fold these into fewer; None without a usable answer of a model.
+        """The pins to write to fold these into fewer; None without a usable answer of the model.
 
         The model is asked for `max_tokens` tokens together; more are taken: nothing may be lost.
+        Without a model they are only joined, until they are `max_pins`.
 
-        Pins are never dropped to save tokens, so then they stay as they are.
+        Pins are never dropped to save tokens, so what cannot be folded stays as it is.
         """
         if self.answers is None:
-            return None
+            return self._folded(join_pins(pins, max_pins), pins, rev, count)
         ids = [pin.pin_id for pin in pins]
         for prompt in (
             self.prompts.get("pin_aggregation"),

@@ -10,7 +10,7 @@ from turnfold.domain.identifiers import extract_identifiers
 from turnfold.domain.judgement import SPEAKERS
 from turnfold.domain.limits import MAX_PIN_CHARACTERS, MAX_PINS
 from turnfold.domain.messages import content_texts
-from turnfold.domain.pin_slots import pin_slot
+from turnfold.domain.pin_slots import pin_slot, states_nothing_else
 from turnfold.domain.pins import Pin, PinStatus, Trust
 from turnfold.domain.quarantine import quarantine_reason
 from turnfold.domain.tokens import CountText
@@ -213,7 +213,11 @@ def _replaced(proposal: ProposedPin, active: Iterable[Pin]) -> str | None:
     if proposal.replaces or not proposal.slot:
         return proposal.replaces
     same = (
-        pin for pin in active if pin.trust is Trust.USER and pin_slot(pin.text) == proposal.slot
+        pin
+        for pin in active
+        if pin.trust is Trust.USER
+        and pin_slot(pin.text) == proposal.slot
+        and states_nothing_else(pin.text)
     )
     return next((pin.pin_id for pin in same), None)
 

@@ -37,3 +37,29 @@ _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _SLOT
 def pin_slot(text: str) -> str | None:
     """Which of these facts a sentence states; None for any other sentence."""
     return next((name for name, pattern in _PATTERNS.items() if pattern.search(text)), None)
+
+
+_WORDS_OF_ONE_FACT = 6
+_CHARACTERS_OF_ONE_FACT = 16
+_SECOND_FACT = re.compile(
+    r"[;；，、。!?！？](?=.)|\.\s|\b(?:and|but|und|aber|et|mais|y|pero|e|ma|mas|и|а|но)\b|そして|그리고",
+    re.IGNORECASE,
+)
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+
+
+def states_nothing_else(text: str) -> bool:
+    """Whether a sentence that states one of these facts plainly says no more than it.
+
+    Only such a one may be given up for a newer sentence: "my name is Ana and I am allergic to
+    walnuts" has to outlive a new name.
+    """
+    rest = next((match for pattern in _PATTERNS.values() if (match := pattern.search(text))), None)
+    if rest is None:
+        return False
+    told = text[rest.end() :].strip()
+    if _SECOND_FACT.search(text[: rest.start()] + " " + told.rstrip(".。!！")):
+        return False
+    if _UNSPACED.search(told):
+        return len(told) <= _CHARACTERS_OF_ONE_FACT
+    return len(told.split()) <= _WORDS_OF_ONE_FACT

@@ -53,12 +53,12 @@ ROUND_SUMMARY_TOKENS = 200
 ROUND_SHARE = 5
 """A round summary has at most 200 tokens, or a fifth of its source where that is more."""
 
-HISTORY_SUMMARY_TOKENS = 300
-HISTORY_SHARE = 3
+HISTORY_SUMMARY_TOKENS = 400
+HISTORY_SHARE = 2
 """A history summary may keep more: nothing stands behind it but the archive. It reaches its full
 size within some thirty short turns, and from then on the context does not grow any more."""
 
-MAX_SUMMARY_TOKENS = 600
+MAX_SUMMARY_TOKENS = 500
 """However long its source is: the window's tokens stay flat while the conversation goes on."""
 
 
