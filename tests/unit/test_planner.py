@@ -402,8 +402,8 @@ def test_a_round_is_a_fifth_or_two_hundred_tokens() -> None:
     assert summary_cap(settings, 1200, 10_000, single=True) == 240
 
 
-def test_a_history_is_a_third_from_300_to_600_tokens() -> None:
+def test_a_history_is_half_from_400_to_500_tokens() -> None:
     settings = Settings(window_token_threshold=100_000)
-    assert summary_cap(settings, 500, 10_000) == 300
-    assert summary_cap(settings, 1200, 10_000) == 400
-    assert summary_cap(settings, 9000, 10_000) == 600
+    assert summary_cap(settings, 500, 10_000) == 400
+    assert summary_cap(settings, 900, 10_000) == 450
+    assert summary_cap(settings, 9000, 10_000) == 500
