@@ -40,7 +40,11 @@ demo: venv venv-ministack vocabulary ## a conversation of 30 turns against `make
 	@$(STACK) exec $(PYTHON) -m infra.local.demo
 
 .PHONY: test
-test: check tests acceptance ## check, then all suites that need only this machine (TESTS=path: only that)
+ifeq ($(TESTS),)
+test: check tests acceptance e2e ## check, then all suites (TESTS=path: only that one)
+else
+test: check tests
+endif
 
 .PHONY: check
 check: style types imports template ## ruff, mypy, import-linter, cfn-lint, checkov, sam validate
@@ -135,9 +139,7 @@ endif
 # runs only where there is one (the script says so if not).
 .PHONY: acceptance
 acceptance: venv venv-ministack vocabulary
-ifeq ($(TESTS),)
-	@if [ -x infra/local/acceptance.sh ]; then $(STACK) infra/local/acceptance.sh; fi
-endif
+	@$(STACK) infra/local/acceptance.sh
 
 .PHONY: vocabulary
 vocabulary: venv
