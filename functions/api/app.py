@@ -12,8 +12,8 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api import (
-    later_routes,
     routes_chat,
+    routes_completions,
     routes_context,
     routes_copies,
     routes_erasure,
@@ -27,10 +27,10 @@ from api import (
 )
 from api.callers import identify, require_scope
 from api.paths import canonical_path, decoded
-from api.problems import JSON_PROBLEM, RefusedError, problem_of
+from api.problems import RefusedError
 from api.replies import Reply
 from api.requests import Request
-from api.routes import Route
+from api.routes import Refuse, Route, refused
 from turnfold.application.ports.callers import Caller
 from turnfold.bootstrap import Turnfold
 from turnfold.domain.errors import InvalidIdError, StoreError
@@ -46,7 +46,7 @@ ROUTES: tuple[Route, ...] = (
     *routes_erasure.ROUTES,
     *routes_copies.ROUTES,
     *routes_operations.ROUTES,
-    *later_routes.ROUTES,
+    *routes_completions.ROUTES,
     *routes_open_turn.ROUTES,
 )
 NOBODY = Caller("", frozenset())
@@ -73,7 +73,9 @@ def handler(event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
     return {**answer, "body": ""} if head else answer
 
 
-def _run(name: str, act: Callable[[str, Mapping[str, Any]], Reply]) -> Response[str]:
+def _run(
+    name: str, act: Callable[[str, Mapping[str, Any]], Reply], refuse: Refuse = refused
+) -> Response[Any]:
     """Act, and answer what comes of it: the one place where errors become answers and logs."""
     started = time.perf_counter()
     event = app.current_event.raw_event
@@ -82,10 +84,9 @@ def _run(name: str, act: Callable[[str, Mapping[str, Any]], Reply]) -> Response[
         reply = act(request_id, event)
         payload = reply.payload
     except Exception as error:  # noqa: BLE001 - whatever happens, the client gets an answer
-        problem = problem_of(error, request_id)
-        reply = Reply(problem.status, problem.document, problem.headers, content_type=JSON_PROBLEM)
+        reply = refuse(error, request_id)
         payload = reply.payload
-        _log_failure(error, problem.status, request_id)
+        _log_failure(error, reply.status, request_id)
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
     logger.info(
         "request",
@@ -99,8 +100,9 @@ def _run(name: str, act: Callable[[str, Mapping[str, Any]], Reply]) -> Response[
     )
     return Response(
         status_code=reply.status,
-        content_type=reply.content_type if payload else None,
-        body=payload,
+        content_type=reply.content_type if payload or reply.pieces else None,
+        # The host takes the pieces from here (infra/local/environment.py); Lambda never sees any.
+        body=payload if reply.pieces is None else reply.pieces,
         headers={**reply.headers, "X-Request-Id": request_id},
     )
 
@@ -115,7 +117,7 @@ def _log_failure(error: Exception, status: int, request_id: str) -> None:
         logger.error("internal error", extra=extra, exc_info=error)
 
 
-def _endpoint(route: Route) -> Callable[..., Response[str]]:
+def _endpoint(route: Route) -> Callable[..., Response[Any]]:
     """The function that Powertools calls for a route."""
 
     def act(request_id: str, event: Mapping[str, Any], values: Mapping[str, str]) -> Reply:
@@ -124,11 +126,14 @@ def _endpoint(route: Route) -> Callable[..., Response[str]]:
             caller = identify(event, served.keys)
             require_scope(caller, route.scope)
             served = served.for_tenant(caller.tenant)
-        request = Request(event, request_id, caller, _decoded(values))
+        streams = getattr(app.lambda_context, "streams_bodies", False) is True
+        request = Request(event, request_id, caller, _decoded(values), host_streams=streams)
         return route.action(request, served)
 
-    def endpoint(**values: str) -> Response[str]:
-        return _run(route.name, lambda request_id, event: act(request_id, event, values))
+    def endpoint(**values: str) -> Response[Any]:
+        return _run(
+            route.name, lambda request_id, event: act(request_id, event, values), route.refuse
+        )
 
     return endpoint
 
@@ -141,7 +146,7 @@ def _decoded(values: Mapping[str, str]) -> dict[str, str]:
 
 
 @app.not_found
-def no_route(_error: NotFoundError) -> Response[str]:
+def no_route(_error: NotFoundError) -> Response[Any]:
     """404, or 405 where the path has other methods; 401 first, so strangers learn nothing."""
 
     def act(_request_id: str, event: Mapping[str, Any]) -> Reply:

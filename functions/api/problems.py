@@ -58,7 +58,12 @@ KINDS: Mapping[type[Exception], Kind] = {
         "The store does not answer",
         "wait for as long as Retry-After says, then repeat with the same Idempotency-Key",
     ),
-    errors.NotAvailableError: Kind(501, "not_implemented", "Not available yet"),
+    errors.VectorsUnavailableError: Kind(
+        503,
+        "store_unavailable",
+        "The search by meaning is not ready",
+        "search with mode keyword, or wait for as long as Retry-After says and repeat",
+    ),
     # For errors that have no line of their own.
     errors.InvalidInputError: Kind(422, "invalid_input", "The request is not valid"),
     errors.NotFoundError: Kind(404, "not_found", "Not found"),
@@ -82,12 +87,19 @@ class RefusedError(Exception):
     """A refusal of the edge itself: of a credential, a route or a parameter."""
 
     def __init__(
-        self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        parameter: str | None = None,
     ) -> None:
         """Refuse with a status and a code of `TITLES`; the detail says what to change."""
         super().__init__(detail)
         self.kind = Kind(status, code, TITLES[code])
         self.headers = headers or {}
+        self.parameter = parameter
 
 
 TITLES = {
@@ -95,7 +107,6 @@ TITLES = {
     "forbidden": "The API key does not allow this",
     "not_found": "There is no such route",
     "method_not_allowed": "The route has no such method",
-    "not_implemented": "Not available yet",
     "invalid_body": "The body is not valid",
     "invalid_parameter": "A parameter is not valid",
     "invalid_user_id": "The user id is not valid",

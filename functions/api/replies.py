@@ -1,7 +1,7 @@
 """Answers: JSON with its headers, and 304 where the client knows the state already."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,17 @@ body count twice."""
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a route answers. A `text` is sent as it is, a `body` as JSON."""
+    """What a route answers. A `text` is sent as it is, a `body` as JSON.
+
+    `pieces` are sent one by one as they come, by a host that can do so (`Request.host_streams`).
+    """
 
     status: int = 200
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     text: str | None = None
     content_type: str = JSON
+    pieces: Iterator[str] | None = None
 
     @property
     def payload(self) -> str:

@@ -29,12 +29,16 @@ _KEY = re.compile(rf"[\x20-\x7e]{{1,{MAX_IDEMPOTENCY_KEY_CHARACTERS}}}")
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `values` are the decoded path values, by name."""
+    """One request. `values` are the decoded path values, by name.
+
+    `host_streams` tells whether the host passes an answer on in pieces, as the handler yields them.
+    """
 
     event: Mapping[str, Any]
     request_id: str
     caller: Caller
     values: Mapping[str, str] = field(default_factory=dict)
+    host_streams: bool = False
 
     @property
     def session_key(self) -> SessionKey:

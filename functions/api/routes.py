@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from api.problems import JSON_PROBLEM, problem_of
 from api.replies import Reply
 from api.requests import Request
 from turnfold.bootstrap import Turnfold
@@ -11,18 +12,29 @@ READ, WRITE = "read", "write"
 
 type Action = Callable[[Request, Turnfold], Reply]
 
+type Refuse = Callable[[Exception, str], Reply]
+"""From an error and the request's id."""
+
+
+def refused(error: Exception, request_id: str) -> Reply:
+    """The refusal as a problem document."""
+    problem = problem_of(error, request_id)
+    return Reply(problem.status, problem.document, problem.headers, content_type=JSON_PROBLEM)
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """A method on a path template such as `/v1/sessions/{session_id}`.
 
-    `scope` is what the caller's key needs; None for a route that is open to everyone.
+    `scope` is what the caller's key needs; None for a route that is open to everyone. `refuse`
+    makes the body of a refusal.
     """
 
     method: str
     template: str
     action: Action
     scope: str | None
+    refuse: Refuse = refused
 
     @property
     def rule(self) -> str:

@@ -9,6 +9,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.local.environments import Pieces
+
 # Written by the server, never by a handler.
 HOP_BY_HOP = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding", "date"})
 LOWEST_STATUS, HIGHEST_STATUS = 200, 599
@@ -21,11 +23,12 @@ class MalformedResponseError(Exception):
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response."""
+    """An HTTP response; with `pieces`, its body comes in these."""
 
     status: int
     headers: list[tuple[str, str]] = field(default_factory=list)
     body: bytes = b""
+    pieces: Pieces | None = None
 
 
 def api_response(result: Any) -> Response:  # noqa: ANN401
@@ -38,6 +41,13 @@ def api_response(result: Any) -> Response:  # noqa: ANN401
         raise MalformedResponseError("statusCode is missing or not a number") from error
     if not LOWEST_STATUS <= status <= HIGHEST_STATUS:
         raise MalformedResponseError(f"statusCode {status} is out of range")
+    pieces = result.get("body")
+    if isinstance(pieces, Pieces):
+        try:
+            return Response(status, _headers(result), pieces=pieces)
+        except MalformedResponseError:
+            pieces.close()
+            raise
     headers, body = _headers(result), _body(result)
     if body and not any(name.lower() == "content-type" for name, _ in headers):
         headers.append(("Content-Type", "application/json"))  # as API Gateway does

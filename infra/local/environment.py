@@ -5,10 +5,15 @@ reads events from standard input and writes results to what was its standard out
 handler prints goes to standard error, where logs are read.
 
 Each message is a length (four bytes, big-endian) and that many bytes of JSON.
+
+A handler that is told `context.streams_bodies` may return an iterator of texts as its body. Then
+the result is followed by messages with a piece each, until one says that it was the last. After
+each piece the environment is told whether to go on: a client may have left.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -17,6 +22,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Generator
 from decimal import Decimal
 from queue import SimpleQueue
 from typing import IO, Any
@@ -27,6 +33,8 @@ HEADER = struct.Struct(">I")
 
 class LambdaContext:
     """What a handler is told about its invocation."""
+
+    streams_bodies = True
 
     def __init__(self, invocation: dict[str, Any]) -> None:
         """Take the invocation's facts."""
@@ -100,6 +108,19 @@ def _read_ahead(events: IO[bytes], inbox: SimpleQueue[Any]) -> None:
     os._exit(1)
 
 
+def _stream(
+    pieces: Generator[str], results: IO[bytes], inbox: SimpleQueue[dict[str, Any] | None]
+) -> None:
+    """Pass the pieces on one by one, and close their source if nobody wants the next one."""
+    with contextlib.closing(pieces):
+        for piece in pieces:
+            write_message(results, {"piece": piece})
+            answer = inbox.get()
+            if answer is None or not answer["go_on"]:
+                break
+    write_message(results, {"end": True})
+
+
 def main() -> int:
     """Run the handler that the arguments name."""
     events, results = _private_streams()
@@ -117,7 +138,12 @@ def main() -> int:
     while (invocation := inbox.get()) is not None:
         try:
             result = function(invocation["event"], LambdaContext(invocation))
-            write_message(results, {"result": result})
+            pieces = result.get("body") if isinstance(result, dict) else None
+            if isinstance(pieces, Generator):
+                write_message(results, {"result": {**result, "body": None}, "streams": True})
+                _stream(pieces, results, inbox)
+            else:
+                write_message(results, {"result": result})
         except Exception as error:  # noqa: BLE001
             write_message(results, _failure(error))
     return 0

@@ -22,7 +22,7 @@ from infra.local.environment import read_message, write_message
 from infra.local.settings import ACCOUNT, REGION, REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from infra.local.logs import LogPrinter
 
@@ -81,44 +81,54 @@ class _Environment:
         )
         logs.follow(function.name, self._process.stderr)
         self._timed_out = False
+        self._timer: threading.Timer | None = None
 
     def load(self) -> None:
         """Wait until the handler is imported; an environment that cannot do it is ended."""
         try:
-            self._answer()
+            self.answer()
         except InvocationError:
             self.kill()
             raise
 
-    def invoke(self, event: Any, timeout: float) -> Any:  # noqa: ANN401
-        """Run one event; the process is ended when it takes longer than the timeout."""
+    def invoke(self, event: Any, timeout: float) -> dict[str, Any]:  # noqa: ANN401
+        """Run one event: a message with its result, which says whether pieces follow.
+
+        The process is ended when it takes longer than the timeout, until `finish`.
+        """
         function = self._function
-        timer = threading.Timer(timeout + TIMER_SLACK_SECONDS, self._time_out)
-        timer.daemon = True
-        timer.start()
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                write_message(
-                    _pipe(self._process.stdin),
-                    {
-                        "event": event,
-                        "request_id": str(uuid.uuid4()),
-                        "function_name": function.name,
-                        "function_arn": function.arn,
-                        "memory_mb": function.memory_mb,
-                        "timeout_seconds": timeout,
-                    },
-                )
-            return self._answer()
-        finally:
-            timer.cancel()
+        self._timer = threading.Timer(timeout + TIMER_SLACK_SECONDS, self._time_out)
+        self._timer.daemon = True
+        self._timer.start()
+        self.tell(
+            {
+                "event": event,
+                "request_id": str(uuid.uuid4()),
+                "function_name": function.name,
+                "function_arn": function.arn,
+                "memory_mb": function.memory_mb,
+                "timeout_seconds": timeout,
+            }
+        )
+        return self.answer()
+
+    def finish(self) -> None:
+        """Let time count no more: the event has been dealt with."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Write to the process. Whether it is gone is found out by its answer."""
+        with contextlib.suppress(BrokenPipeError):
+            write_message(_pipe(self._process.stdin), message)
 
     @property
     def alive(self) -> bool:
         return self._process.poll() is None and not self._timed_out
 
-    def _answer(self) -> Any:  # noqa: ANN401
-        answer = read_message(_pipe(self._process.stdout))
+    def answer(self) -> dict[str, Any]:
+        """The next message of the process. Raises `InvocationError`."""
+        answer: dict[str, Any] | None = read_message(_pipe(self._process.stdout))
         if answer is None:
             seconds = self._function.timeout_seconds
             if self._timed_out:
@@ -129,7 +139,7 @@ class _Environment:
         if "error" in answer:
             error = answer["error"]
             raise InvocationError(error["errorType"], error["errorMessage"], error["stackTrace"])
-        return answer.get("result")
+        return answer
 
     def _time_out(self) -> None:
         self._timed_out = True
@@ -147,6 +157,56 @@ class _Environment:
             self._process.wait(STOP_SECONDS)
         self.kill()
         self._process.wait()
+
+
+class Pieces:
+    """The pieces of a body, as the handler yields them. Whoever has them takes all or closes."""
+
+    def __init__(self, environment: _Environment, finish: Callable[[], None]) -> None:
+        """`finish` is called when there is no more to come."""
+        self._environment = environment
+        self._finish = finish
+        self._waits = False
+        self._over = False
+
+    def __iter__(self) -> Pieces:
+        """These pieces."""
+        return self
+
+    def __next__(self) -> str:
+        """The next piece. Raises `InvocationError` if the handler failed meanwhile."""
+        if self._waits:
+            self._environment.tell({"go_on": True})
+        self._receive()
+        if self._over:
+            raise StopIteration
+        return self._piece
+
+    def close(self) -> None:
+        """Tell the handler that nobody wants the next piece."""
+        with contextlib.suppress(InvocationError):
+            while not self._over:
+                if self._waits:
+                    self._environment.tell({"go_on": False})
+                self._receive()
+
+    def _receive(self) -> None:
+        self._waits = False
+        try:
+            message = {} if self._over else self._environment.answer()
+        except InvocationError:
+            self._end()
+            raise
+        if "piece" in message:
+            self._piece: str = message["piece"]
+            self._waits = True
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._over:
+            self._over = True
+            self._finish()
 
 
 class Environments:
@@ -179,17 +239,24 @@ class Environments:
                 raise self._failure
 
     def invoke(self, event: Any, patience: float = 60.0) -> Any:  # noqa: ANN401
-        """Run the handler and return what it returned.
+        """Run the handler and return what it returned; its body may be `Pieces`.
 
         Raises:
             ThrottledError: no environment became free in time.
             InvocationError: the handler failed.
         """
         environment = self._take(patience)
+        streams = False
         try:
-            return environment.invoke(event, self.function.timeout_seconds)
+            answer = environment.invoke(event, self.function.timeout_seconds)
+            streams = answer.get("streams", False)
         finally:
-            self._give_back(environment)
+            if not streams:
+                self._give_back(environment)
+        result: Any = answer.get("result")
+        if streams:
+            result["body"] = Pieces(environment, lambda: self._give_back(environment))
+        return result
 
     def close(self) -> None:
         """End every process, also those that are at work."""
@@ -219,6 +286,7 @@ class Environments:
         raise ThrottledError(self.function.name)
 
     def _give_back(self, environment: _Environment) -> None:
+        environment.finish()
         with self._condition:
             if environment.alive and not self._closed:
                 self._idle.append(environment)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
+import socket
 import threading
 import time
 from http import HTTPStatus
@@ -22,7 +24,7 @@ from infra.local.environments import InvocationError, InvocationTimeoutError, Th
 from infra.local.settings import LOOPBACK
 
 if TYPE_CHECKING:
-    from infra.local.environments import Environments
+    from infra.local.environments import Environments, Pieces
     from infra.local.logs import LogPrinter
 
 MAX_REQUEST_BYTES = 10 * 1024 * 1024
@@ -121,7 +123,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _handle(self) -> None:
         self.server.count(1)
         try:
-            self._respond(self._answer())
+            response = self._answer()
+            if response.pieces is None:
+                self._respond(response)
+            else:
+                self._stream(response, response.pieces)
         except (ConnectionError, TimeoutError):
             self.close_connection = True
         finally:
@@ -193,19 +199,47 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             return response
 
-    def _respond(self, response: Response) -> None:
-        head_only = getattr(self, "command", None) == "HEAD" or response.status in WITHOUT_BODY
+    def _stream(self, response: Response, pieces: Pieces) -> None:
+        """Send each piece as it comes; the handler is told when the client has left."""
+        chunked = self.request_version != "HTTP/1.0"
+        self.close_connection |= not chunked or self.server.draining
+        more = [("Transfer-Encoding", "chunked")] if chunked else []
+        try:
+            self.wfile.write(self._head(response, more))
+            for piece in pieces:
+                if self._client_left():
+                    raise ConnectionResetError
+                data = piece.encode("utf-8", "replace")
+                framed = b"%x\r\n%b\r\n" % (len(data), data) if chunked else data
+                self.wfile.write(framed if data else b"")
+            self.wfile.write(b"0\r\n\r\n" if chunked else b"")
+        except InvocationError as error:
+            # The head is sent, so all that can be told is that the body did not come to its end.
+            self.server.logs.note("error", f"a streamed answer broke off: {error}")
+            self.close_connection = True
+        finally:
+            pieces.close()
+
+    def _client_left(self) -> bool:
+        """Whether the client has closed its side. Writing to it would be noticed too late."""
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+
+    def _head(self, response: Response, more: list[tuple[str, str]]) -> bytes:
+        """The status line and the headers."""
         phrase = HTTPStatus(response.status).phrase if response.status in _PHRASES else ""
         lines = [f"HTTP/1.1 {response.status} {phrase}"]
-        lines += [f"{name}: {value}" for name, value in response.headers]
+        lines += [f"{name}: {value}" for name, value in (*response.headers, *more)]
         lines.append(f"Date: {self.date_time_string()}")
-        if response.status not in WITHOUT_BODY:
-            lines.append(f"Content-Length: {len(response.body)}")
-        if self.server.draining:
-            self.close_connection = True
         if self.close_connection:
             lines.append("Connection: close")
-        head = ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8")
+
+    def _respond(self, response: Response) -> None:
+        head_only = getattr(self, "command", None) == "HEAD" or response.status in WITHOUT_BODY
+        self.close_connection |= self.server.draining
+        length = [("Content-Length", str(len(response.body)))]
+        head = self._head(response, [] if response.status in WITHOUT_BODY else length)
         self.wfile.write(head if head_only else head + response.body)
 
     def _read_body(self) -> bytes:

@@ -27,6 +27,7 @@ PATH_VALUES = {
 }
 HEADERS = {
     "Idempotency-Key": "1 to 255 printable ASCII characters; a repetition answers the same",
+    "X-Session-Id": "The session whose memory is added, and which remembers the turn",
     "If-Match": "ETags of the states that may be changed",
     "If-None-Match": "ETags of the states that the client knows",
 }
@@ -44,10 +45,10 @@ STATUS_TEXTS = {
     409: "Try again, or wait",
     412: "If-Match does not hold",
     413: "Too large",
+    415: "The model takes no such request",
     422: "Understood, but wrong",
     424: "The model failed, or none is set up",
     429: "Too many requests; see Retry-After",
-    501: "Not available yet",
     503: "A store does not answer; see Retry-After",
 }
 ALWAYS = (401, 403, 429, 503)
@@ -87,7 +88,7 @@ def _operation(route: Route) -> dict[str, Any]:
     about = OPERATIONS[route.name]
     summary = about.summary or (route.action.__doc__ or "").split("\n")[0]
     operation: dict[str, Any] = {
-        "operationId": _operation_id(route, about),
+        "operationId": route.action.__name__,
         "tags": [about.tag],
         "summary": summary.rstrip("."),
         "responses": _responses(route, about),
@@ -103,13 +104,6 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.scope is None:
         operation["security"] = []
     return operation
-
-
-def _operation_id(route: Route, about: Operation) -> str:
-    if not about.later:
-        return route.action.__name__
-    parts = re.findall(r"[a-z]+", re.sub(r"\{\w+\}", "", route.template.removeprefix("/v1/")))
-    return "_".join((route.method.lower(), *parts))
 
 
 def _path_parameters(route: Route) -> list[dict[str, Any]]:
@@ -137,9 +131,10 @@ def _header(name: str) -> dict[str, Any]:
 
 def _responses(route: Route, about: Operation) -> dict[str, Any]:
     responses: dict[str, Any] = {}
-    answers: dict[int, str | None] = {} if about.later else about.answers
-    for status, schema in answers.items():
+    for status, schema in about.answers.items():
         content: dict[str, Any] = {"application/json": {"schema": ref(schema)}} if schema else {}
+        if schema == "Completion":
+            content["text/event-stream"] = {"schema": {"type": "string"}}
         if route.template == "/docs":
             content = {"text/html": {"schema": {"type": "string"}}}
         responses[str(status)] = {"description": STATUS_TEXTS[status]} | (
@@ -148,16 +143,18 @@ def _responses(route: Route, about: Operation) -> dict[str, Any]:
     for status in sorted(_problems(route, about)):
         responses[str(status)] = {
             "description": STATUS_TEXTS[status],
-            "content": {JSON_PROBLEM: {"schema": ref("Problem")}},
+            "content": {_problem_type(about): {"schema": ref(about.problem)}},
         }
     return responses
+
+
+def _problem_type(about: Operation) -> str:
+    return JSON_PROBLEM if about.problem == "Problem" else "application/json"
 
 
 def _problems(route: Route, about: Operation) -> set[int]:
     if route.scope is None:
         return set()
-    if about.later:
-        return {*ALWAYS, 422, 501}
     own = {422} if "{session_id}" in route.template else set()
     return {*ALWAYS, *own, *about.problems}
 

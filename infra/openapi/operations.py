@@ -14,7 +14,10 @@ type Parameter = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One route. `body` and `answers` name schemas; `problems` are statuses of its own."""
+    """One route. `body` and `answers` name schemas; `problems` are statuses of its own.
+
+    `problem` names the schema of its refusals.
+    """
 
     tag: str
     summary: str = ""
@@ -24,7 +27,7 @@ class Operation:
     body_required: bool = True
     answers: dict[int, str | None] = field(default_factory=dict)
     problems: tuple[int, ...] = ()
-    later: bool = False
+    problem: str = "Problem"
 
 
 def _query(name: str, schema: dict[str, Any], description: str = "") -> Parameter:
@@ -43,10 +46,6 @@ TURN_NUMBER = {"type": "integer", "minimum": 1, "maximum": 999_999_999_999}
 SESSION = "/v1/sessions/{session_id}"
 
 
-def _later(tag: str, summary: str, body: str | None = None) -> Operation:
-    return Operation(tag, summary, body=body, answers={200: "Anything"}, later=True)
-
-
 OPERATIONS: dict[str, Operation] = {
     "GET /v1/sessions": Operation(
         "Sessions",
@@ -60,7 +59,7 @@ OPERATIONS: dict[str, Operation] = {
         body="SessionInput",
         body_required=False,
         answers={200: "Session", 201: "Session"},
-        problems=(400, 409, 412, 501),
+        problems=(400, 409, 412),
     ),
     f"PATCH {SESSION}": Operation(
         "Sessions",
@@ -68,7 +67,7 @@ OPERATIONS: dict[str, Operation] = {
         body="SessionInput",
         body_required=False,
         answers={200: "Session"},
-        problems=(400, 404, 409, 412, 501),
+        problems=(400, 404, 409, 412),
     ),
     f"GET {SESSION}": Operation(
         "Sessions",
@@ -135,7 +134,7 @@ OPERATIONS: dict[str, Operation] = {
         ),
         headers=("If-None-Match",),
         answers={200: "Context", 304: None},
-        problems=(404, 413, 501),
+        problems=(404, 413),
     ),
     f"POST {SESSION}/context": Operation(
         "Context",
@@ -143,7 +142,7 @@ OPERATIONS: dict[str, Operation] = {
         body="ContextInput",
         body_required=False,
         answers={200: "Context", 304: None},
-        problems=(400, 404, 413, 501),
+        problems=(400, 404, 413),
     ),
     f"GET {SESSION}/working-memory": Operation(
         "Context",
@@ -184,8 +183,20 @@ OPERATIONS: dict[str, Operation] = {
         answers={200: "Chatted"},
         problems=(400, 409, 413, 424),
     ),
-    "POST /v1/chat/completions": _later("Chat", "Chat completions with memory.", "Anything"),
-    "GET /v1/models": _later("Chat", "The models of the provider."),
+    "POST /v1/chat/completions": Operation(
+        "Chat",
+        headers=("X-Session-Id", "Idempotency-Key"),
+        body="CompletionInput",
+        answers={200: "Completion"},
+        problems=(400, 404, 409, 413, 415, 422, 424),
+        problem="OpenAIError",
+    ),
+    "GET /v1/models": Operation(
+        "Chat",
+        answers={200: "Anything"},
+        problems=(400, 404, 413, 415, 422, 424),
+        problem="OpenAIError",
+    ),
     "GET /healthz": Operation("Operations", answers={200: "Health"}),
     "GET /openapi.json": Operation("Operations", answers={200: "Anything"}),
     "GET /docs": Operation("Operations", answers={200: None}),

@@ -420,6 +420,37 @@ SCHEMAS: dict[str, Schema] = {
             "watermark": nullable(ref("Watermark")),
         }
     ),
+    "CompletionInput": record(
+        {
+            "messages": listed({"type": "object"}, minItems=1),
+            "model": TEXT,
+            "session_id": {**TEXT, "description": "The session, as in X-Session-Id"},
+            "max_context_tokens": {"type": "integer", "minimum": 1, "maximum": 10_000_000},
+            "stream": {"type": ["boolean", "null"]},
+        },
+        "model",
+        "session_id",
+        "max_context_tokens",
+        "stream",
+        description="OpenAI's chat completions; every other member goes to the model as it is",
+    ),
+    "Completion": {"type": "object", "description": "As the provider answers"},
+    "OpenAIError": record(
+        {
+            "error": record(
+                {
+                    "message": TEXT,
+                    "type": TEXT,
+                    "code": nullable(TEXT),
+                    "param": nullable(TEXT),
+                    "request_id": TEXT,
+                    "upstream_status": nullable({"type": "integer"}),
+                },
+                "upstream_status",
+            )
+        },
+        description="Why a request was refused, in the form of OpenAI",
+    ),
     "Rung": record({"session_id": TEXT, "watermark": ref("Watermark")}),
     "Health": record({"status": TEXT, "version": TEXT}),
     "SearchInput": record(_SEARCH, "k", "mode"),

@@ -22,6 +22,7 @@ KEYS = {
         {"key": "writer", "tenant": "local", "scopes": ["write"]},
     ]
 }
+OPENAI_ROUTES = {"/v1/chat/completions", "/v1/models"}
 PROBLEM_MEMBERS = {"type", "title", "status", "detail", "code", "request_id"}
 
 
@@ -67,6 +68,23 @@ class Answer:
         assert body["request_id"] == self.headers["x-request-id"]
         assert body["detail"]
         return body
+
+
+    def openai_error(self, status: int, code: str) -> Json:
+        """The error of a refusal with that status and code, in OpenAI's shape."""
+        assert self.status == status, self.text[:500]
+        assert self.headers["content-type"] == "application/json"
+        error = self.body["error"]
+        assert error.keys() >= {"message", "type", "code", "param"}
+        assert error["code"] == code, self.text[:500]
+        assert error["message"]
+        assert error["type"]
+        return error
+
+    def refusal(self, status: int, code: str, template: str) -> Json:
+        """The refusal in the shape of the route."""
+        openai = template in OPENAI_ROUTES
+        return self.openai_error(status, code) if openai else self.problem(status, code)
 
 
 @dataclass

@@ -8,20 +8,16 @@ Nothing that was said in a conversation and no part of the key gets into an erro
 bodies of providers quote both.
 """
 
-import logging
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnfold.adapters.deadlines import DeadlinePassedError, run_within
+from turnfold.adapters.openai_client import LazyClient
 from turnfold.domain.clean_json import parse_json
 from turnfold.domain.errors import BadJsonError, ModelError, ModelFailedError
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 COMPACTOR_SECONDS = 45.0
 API_SECONDS = 20.0
@@ -54,7 +50,9 @@ _OTHER_SPELLINGS: Mapping[str, str | None] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Failure:
+class Failure:
+    """What went wrong with a call. `transient` if the same call may do well a little later."""
+
     reason: str
     status: int | None = None
     transient: bool = False
@@ -63,6 +61,7 @@ class _Failure:
 
     @property
     def is_worth_another_try(self) -> bool:
+        """Whether a second try may do well, also one that is put differently."""
         return self.transient or self.unknown_parameter is not None
 
 
@@ -82,13 +81,10 @@ class OpenAICompletions:
 
         Without `base_url` it is OpenAI's own endpoint.
         """
-        self._api_key = api_key
-        self._base_url = base_url
+        self._client = LazyClient(api_key, base_url)
         self._seconds = seconds
         self._connect_seconds = connect_seconds
         self._sleep = sleep
-        self._making = threading.Lock()
-        self._client: OpenAI | None = None
         self._unknown: frozenset[str] = frozenset()
 
     def create(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -100,48 +96,36 @@ class OpenAICompletions:
         """
         end = time.monotonic() + self._seconds
         outcome = self._try(request, self._seconds)
-        if isinstance(outcome, _Failure) and outcome.is_worth_another_try:
+        if isinstance(outcome, Failure) and outcome.is_worth_another_try:
             if outcome.unknown_parameter:
                 self._unknown |= {outcome.unknown_parameter}
             if time.monotonic() + outcome.wait_seconds + LEAST_SECONDS < end:
                 self._sleep(outcome.wait_seconds)
                 outcome = self._try(request, end - time.monotonic())
-        if isinstance(outcome, _Failure):
+        if isinstance(outcome, Failure):
             raise ModelFailedError(outcome.reason, outcome.status)
         return outcome
 
-    def _try(self, request: Mapping[str, Any], seconds: float) -> Mapping[str, Any] | _Failure:
+    def _try(self, request: Mapping[str, Any], seconds: float) -> Mapping[str, Any] | Failure:
         body = self._spelled(request)
         try:
             content = run_within(seconds, lambda: self._post(body, seconds))
         except ModelError:
             raise
         except DeadlinePassedError:
-            return _Failure("the model did not answer in time")
+            return Failure("the model did not answer in time")
         except Exception as error:  # noqa: BLE001 - whatever a foreign client raises is a failure
-            return _failure(error, body)
+            return failure_of(error, body)
         return _answer(content)
 
     def _post(self, body: Mapping[str, Any], seconds: float) -> bytes:
-        client = self._ready_client()
+        client = self._client()
         from openai import Timeout
 
         completions: Any = client.chat.completions.with_raw_response
         timeout = Timeout(seconds, connect=min(self._connect_seconds, seconds))
         content: bytes = completions.create(**body, timeout=timeout).content
         return content
-
-    def _ready_client(self) -> "OpenAI":
-        with self._making:
-            if self._client is None:
-                from openai import OpenAI
-
-                # At the level "debug" they log what is sent.
-                for name in ("openai", "httpx2", "httpcore2"):
-                    logging.getLogger(name).setLevel(logging.WARNING)
-                # Second tries are made here, where the time that is left is known.
-                self._client = OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=0)
-            return self._client
 
     def _spelled(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request as far as this endpoint is known to understand it."""
@@ -155,20 +139,20 @@ class OpenAICompletions:
         return body
 
 
-def _failure(error: Exception, body: Mapping[str, Any]) -> _Failure:
+def failure_of(error: Exception, body: Mapping[str, Any]) -> Failure:
     """What went wrong, by the client's exception; its texts are read but not repeated."""
     from httpx2 import ConnectTimeout
     from openai import APIConnectionError, APIStatusError, APITimeoutError
 
     if isinstance(error, APITimeoutError) and not isinstance(error.__cause__, ConnectTimeout):
-        return _Failure("the model did not answer in time")
+        return Failure("the model did not answer in time")
     if isinstance(error, APIConnectionError):
-        return _Failure("the model could not be reached", transient=True)
+        return Failure("the model could not be reached", transient=True)
     if not isinstance(error, APIStatusError):
-        return _Failure(f"the request to the model failed ({type(error).__name__})")
+        return Failure(f"the request to the model failed ({type(error).__name__})")
     status = error.status_code
     unknown = _unknown_parameter(error, body)
-    return _Failure(
+    return Failure(
         _reason("the model refused the request", error.code),
         status,
         transient=status in _TRANSIENT_STATUSES,
@@ -183,7 +167,7 @@ def _reason(text: str, code: object) -> str:
     return f"{text}: {code}" if word else text
 
 
-def _unknown_parameter(error: Any, body: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - see _failure
+def _unknown_parameter(error: Any, body: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - see failure_of
     """Which of the parameters that can be put differently the endpoint does not know."""
     complaint = str(error.body)
     if error.status_code not in _BAD_REQUEST_STATUSES or not _UNKNOWN_PARAMETER.search(complaint):
@@ -202,31 +186,31 @@ def _wanted_wait(retry_after: str | None) -> float:
         return PAUSE_SECONDS
 
 
-def _answer(content: bytes) -> Mapping[str, Any] | _Failure:
+def _answer(content: bytes) -> Mapping[str, Any] | Failure:
     """The body of a 200, if it is a completion."""
     try:
         body = parse_json(content)
     except BadJsonError:
-        return _Failure("the model's answer is not JSON")
+        return Failure("the model's answer is not JSON")
     if not isinstance(body, dict):
-        return _Failure("the model's answer is not a completion")
+        return Failure("the model's answer is not a completion")
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices:
-        return _error_inside(body.get("error")) or _Failure("the model's answer has no choice")
+        return _error_inside(body.get("error")) or Failure("the model's answer has no choice")
     choice = choices[0]
     if not isinstance(choice, dict):
-        return _Failure("the model's answer is not a completion")
+        return Failure("the model's answer is not a completion")
     if not isinstance(choice.get("message"), dict):
-        return _error_inside(choice.get("error")) or _Failure("the model's answer has no message")
+        return _error_inside(choice.get("error")) or Failure("the model's answer has no message")
     return body
 
 
-def _error_inside(error: object) -> _Failure | None:
+def _error_inside(error: object) -> Failure | None:
     """Gateways report what failed behind them in a body with the status 200."""
     if not error:
         return None
     code = error.get("code") if isinstance(error, dict) else None
     status = code if type(code) is int and _FIRST_ERROR <= code <= _LAST_ERROR else None
-    return _Failure(
+    return Failure(
         _reason("the model answered with an error", code), status, status in _TRANSIENT_STATUSES
     )

@@ -6,12 +6,8 @@ from typing import Any
 
 from turnfold.adapters.openai_completions import MAX_COMPLETION_TOKENS, OpenAICompletions
 from turnfold.application.ports.models import ChatReply, ModelAnswer, ModelRequest
-from turnfold.domain.errors import ModelFailedError
+from turnfold.domain.completions import content_text, finish_reason_of, reply_message
 
-UNKNOWN_FINISH = "unknown"
-"""The finish reason of an answer that gives none."""
-
-_FINISH_REASONS = ("stop", "length", "content_filter", "tool_calls")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _MAX_SCHEMA_NAME = 64
 
@@ -58,8 +54,8 @@ class OpenAIModel:
         refusal = choice["message"].get("refusal")
         usage = _usage(body)
         return ModelAnswer(
-            text=_text(choice["message"].get("content")),
-            finish_reason=_finish_reason(choice),
+            text=content_text(choice["message"].get("content")),
+            finish_reason=finish_reason_of(choice),
             model=_model_name(body, self._model),
             refusal=refusal if isinstance(refusal, str) and refusal else None,
             prompt_tokens=_tokens(usage.get("prompt_tokens")),
@@ -95,58 +91,13 @@ class OpenAIChat:
             question["temperature"] = temperature
         body = self._completions.create(question)
         choice = body["choices"][0]
-        finish_reason = _finish_reason(choice)
+        finish_reason = finish_reason_of(choice)
         return ChatReply(
-            message=_reply_message(choice["message"], finish_reason),
+            message=reply_message(choice["message"], finish_reason),
             finish_reason=finish_reason,
             model=_model_name(body, question["model"]),
             usage=_usage(body),
         )
-
-
-def _reply_message(message: Mapping[str, Any], finish_reason: str) -> dict[str, Any]:
-    """The message without members that are null or empty, but for its content."""
-    reply = {"role": "assistant", "content": message.get("content") or None} | {
-        name: value for name, value in message.items() if value not in (None, "", [], {})
-    }
-    calls = reply.get("tool_calls", [])
-    if not (
-        reply["role"] == "assistant"
-        and isinstance(reply["content"], str | list | None)
-        and isinstance(reply.get("refusal", ""), str)
-        and isinstance(calls, list)
-        and all(_is_call(call) for call in calls)
-    ):
-        raise ModelFailedError("the model's message has another form than the chat format")
-    text = _text(reply["content"])
-    if not (calls or reply.get("refusal") or (text and text.strip())):
-        # A reasoning model that used up `max_tokens` before it spoke has the reason "length".
-        reason = f" (finish reason {finish_reason})" if finish_reason in _FINISH_REASONS else ""
-        raise ModelFailedError(f"the model's message is empty{reason}")
-    return reply
-
-
-def _is_call(call: object) -> bool:
-    if not isinstance(call, dict) or not isinstance(call.get("id"), str):
-        return False
-    for kind, given in (("function", "arguments"), ("custom", "input")):
-        inside = call.get(kind)
-        if isinstance(inside, dict):
-            return isinstance(inside.get("name"), str) and isinstance(inside.get(given), str)
-    return False
-
-
-def _text(content: object) -> str | None:
-    """The text of a content; of a list of parts, that of its texts."""
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(text for text in texts if isinstance(text, str)) or None
-    return content if isinstance(content, str) else None
-
-
-def _finish_reason(choice: Mapping[str, Any]) -> str:
-    reason = choice.get("finish_reason")
-    return reason if isinstance(reason, str) and reason else UNKNOWN_FINISH
 
 
 def _model_name(body: Mapping[str, Any], asked: str) -> str:

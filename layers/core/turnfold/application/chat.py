@@ -11,6 +11,7 @@ from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.ports.models import ChatModel, TokenCounter
 from turnfold.application.read_context import ContextRequest, ReadContext
 from turnfold.application.read_turns import ReadTurns
+from turnfold.domain.completions import usage_of
 from turnfold.domain.errors import (
     BudgetTooSmallError,
     ConflictError,
@@ -107,7 +108,9 @@ class Chat:
             "context_tokens": PER_LIST + count_messages(context, count),
         }
         try:
-            answer = self.commit(key, TurnToCommit(messages), request, extra=body).answer
+            usage = usage_of({"usage": reply.usage, "model": reply.model}, asked.model)
+            turn = TurnToCommit(messages)
+            answer = self.commit(key, turn, request, extra=body, usage=usage).answer
         except (StoreError, ConflictError, TurnTooLargeError) as error:
             logger.warning(
                 "chat not committed",

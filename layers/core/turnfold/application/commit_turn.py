@@ -38,6 +38,7 @@ from turnfold.domain.settings import Settings
 from turnfold.domain.tokens import estimate
 from turnfold.domain.transcript import canonical, format_time, make_record, sha256_of
 from turnfold.domain.turns import Turn
+from turnfold.domain.usage import Usage
 
 ATTEMPTS = 4
 """Races for a turn's number that one request runs before it answers 409."""
@@ -104,12 +105,14 @@ class CommitTurn:
         extra: Mapping[str, Any] | None = None,
         closes: OpenTurnRef | None = None,
         judged_next: bool = False,
+        usage: Usage | None = None,
     ) -> Committed:
         """The answer of the contract (201), and the turn with the session after it.
 
         `extra` are further members of the answer, with which it is 200 (chat). `closes` is the open
         turn that is committed. With `judged_next` the caller goes on to judge the turn of a session
         that judges at once, and calls `ring` after that: else the compactor would judge it too.
+        `usage` is what the turn has cost.
 
         Raises the errors of `TurnToCommit.check`, `UserMismatchError`, `IdempotencyMismatchError`,
         `SessionErasingError`, or `CommitConflictError` when other commits were faster each time;
@@ -122,7 +125,7 @@ class CommitTurn:
             if record:
                 return Committed(request.replay(record))
             try:
-                committed = self._commit(key, session, sent, request, extra, closes)
+                committed = self._commit(key, session, sent, request, extra, closes, usage)
             except GuardFailedError as error:
                 if "open_turn" in error.failed:
                     raise
@@ -149,6 +152,7 @@ class CommitTurn:
         request: IdempotentRequest,
         extra: Mapping[str, Any] | None,
         closes: OpenTurnRef | None,
+        usage: Usage | None,
     ) -> Committed:
         if session and session.status is SessionStatus.ERASING:
             raise SessionErasingError("the session is being erased; try again when that is done")
@@ -175,7 +179,7 @@ class CommitTurn:
         record = request.record(answer.status, answer.body, now)
         self.archive.put_record(key, turn.number, turn.turn_id, raw)
         change = self._change(session, before, after, turn, sent, record)
-        self.store.write(replace(change, closes=closes))
+        self.store.write(replace(change, closes=closes, usage=usage))
         return Committed(answer, turn, after)
 
     def _after(self, before: Session, turn: Turn, sent: TurnToCommit) -> Session:

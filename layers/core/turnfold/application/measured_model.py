@@ -1,10 +1,12 @@
 """A language model whose calls are measured: how many, how many failed, and their tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from turnfold.application.metrics import Metrics
+from turnfold.application.ports.completions import Chunks, Completions
 from turnfold.application.ports.models import (
     ChatModel,
     ChatReply,
@@ -12,6 +14,7 @@ from turnfold.application.ports.models import (
     ModelAnswer,
     ModelRequest,
 )
+from turnfold.domain.completions import usage_of
 from turnfold.domain.errors import ModelError
 from turnfold.domain.measurements import Metric
 
@@ -69,6 +72,55 @@ class MeasuredChatModel:
             _spent(_number(usage.get("prompt_tokens")), _number(usage.get("completion_tokens")))
         )
         return reply
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCompletions:
+    """A `Completions` that measures another. A stream that is not taken to its end counts, too."""
+
+    model: Completions
+    metrics: Metrics
+
+    def complete(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See `Completions`."""
+        with self._failures():
+            answer = self.model.complete(body)
+        self._spend(answer)
+        return answer
+
+    def stream(self, body: Mapping[str, Any], *, with_usage: bool = False) -> Chunks:
+        """See `Completions`."""
+        with self._failures():
+            chunks = self.model.stream(body, with_usage=with_usage)
+        return self._measured(chunks)
+
+    def models(self) -> Mapping[str, Any]:
+        """See `Completions`; no model is asked."""
+        return self.model.models()
+
+    def _measured(self, chunks: Chunks) -> Chunks:
+        last: Mapping[str, Any] = {}
+        with closing(chunks), self._failures():
+            try:
+                for chunk in chunks:
+                    last = chunk if chunk.get("usage") else last
+                    yield chunk
+            except GeneratorExit:
+                self._spend(last)
+                raise
+        self._spend(last)
+
+    @contextmanager
+    def _failures(self) -> Generator[None]:
+        try:
+            yield
+        except ModelError:
+            self.metrics.record(FAILED)
+            raise
+
+    def _spend(self, answer: Mapping[str, Any]) -> None:
+        usage = usage_of(answer, None)
+        self.metrics.record(_spent(usage.prompt_tokens, usage.completion_tokens))
 
 
 def _spent(tokens_in: int, tokens_out: int) -> dict[Metric, float]:

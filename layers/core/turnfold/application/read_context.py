@@ -76,7 +76,9 @@ class ReadContext:
     def messages(self, memory: WorkingMemory, request: ContextRequest) -> tuple[Message, ...]:
         """The messages alone, by the session's policy or the asked one. Raises as `view` does."""
         if _policy(memory, request)["name"] == PROGRESSIVE:
-            return self.assemble(memory, request).messages
+            measure = self.measure(memory, request.model)
+            request, _ = _open_turn_within(request.max_tokens, memory, request, measure)
+            return self._assembled(memory, measure, request).messages
         return tuple(self.view(memory, request)["messages"])
 
     def view(self, memory: WorkingMemory, request: ContextRequest) -> dict[str, Any]:

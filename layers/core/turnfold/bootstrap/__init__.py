@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from turnfold.application.open_turns import OpenTurns
     from turnfold.application.read_policy_context import ReadPolicyContext
     from turnfold.application.rebuild_session import RequestRebuild
+    from turnfold.application.remember_completions import RememberCompletions
     from turnfold.application.search_session import SearchSession
     from turnfold.application.search_tenant import SearchTenant
     from turnfold.application.verify_transcript import VerifyTranscript
@@ -234,6 +235,22 @@ class Turnfold(Background):
 
         return Chat(
             self.store, self.counter, self._chat_model(), self.commit, self.turns, self.context
+        )
+
+    @cached_property
+    def remember_completions(self) -> "RememberCompletions":
+        """Chat completions with memory; without a key they say that no model is configured."""
+        from turnfold.application.remember_completions import RememberCompletions
+        from turnfold.application.take_history import TakeHistory
+
+        return RememberCompletions(
+            store=self.store,
+            drafts=self.open_turns.drafts,
+            model=self.completions,
+            commit=self.commit,
+            turns=self.turns,
+            context=self.context,
+            take_history=TakeHistory(self.import_session),
         )
 
     @cached_property

@@ -12,6 +12,7 @@ from turnfold.bootstrap.resources import Resources, new_id, utc_now
 if TYPE_CHECKING:
     from turnfold.adapters.openai_completions import OpenAICompletions
     from turnfold.application.judge_pins import PinJudge
+    from turnfold.application.ports.completions import Completions
     from turnfold.application.ports.models import ChatModel
     from turnfold.application.summary_writer import PaidAnswers
     from turnfold.domain.usage import Prices
@@ -74,6 +75,23 @@ class Models(Resources):
 
         name = self._env.get("TURNFOLD_CHAT_MODEL") or DEFAULT_CHAT_MODEL
         return MeasuredChatModel(OpenAIChat(self._completions(API_SECONDS), name), self.metrics)
+
+    @cached_property
+    def completions(self) -> "Completions | None":
+        """Chat completions as the provider speaks them; None in the mode without a key."""
+        if not self._has_model:
+            return None
+        from turnfold.adapters.openai_completions import API_SECONDS
+        from turnfold.adapters.openai_passthrough import OpenAIPassthrough
+        from turnfold.application.measured_model import MeasuredCompletions
+
+        passthrough = OpenAIPassthrough(
+            self._model_key,
+            base_url=self._base_url,
+            seconds=API_SECONDS,
+            default_model=self._env.get("TURNFOLD_CHAT_MODEL") or DEFAULT_CHAT_MODEL,
+        )
+        return MeasuredCompletions(passthrough, self.metrics)
 
     def _completions(self, seconds: float) -> "OpenAICompletions":
         from turnfold.adapters.openai_completions import OpenAICompletions

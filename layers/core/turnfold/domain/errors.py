@@ -32,11 +32,12 @@
     │   └── StaleEtagError                If-Match does not hold any more
     ├── ModelError
     │   ├── ModelFailedError              the upstream model failed, with its status where known
+    │   │   └── ModelRefusedError         it does not take this very request; with its words
     │   ├── ModelNotConfiguredError       there is no model to ask
     │   └── RejectedAnswerError           the model answered, but the answer must not be used
-    ├── NotAvailableError                 a part of the contract that this version lacks
     └── StoreError
         ├── StoreUnavailableError         a store did not answer; nothing is known to be written
+        │   └── VectorsUnavailableError   the vector index cannot be used, now or with this model
         ├── ThrottledError                a store asked to slow down
         ├── DamagedRecordError            a record of the transcript cannot be read
         └── GuardFailedError              a conditional write lost against another writer
@@ -46,6 +47,7 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 class TurnfoldError(Exception):
@@ -192,9 +194,13 @@ REFUSED_STATUSES = (400, 413, 422)
 class ModelFailedError(ModelError):
     """The model gave no usable answer. `status` is the upstream's HTTP status, if any."""
 
-    def __init__(self, reason: str, status: int | None = None) -> None:
-        """Keep a reason without any text of the conversation."""
+    def __init__(self, reason: str, status: int | None = None, *, passing: bool = False) -> None:
+        """Keep a reason without any text of the conversation.
+
+        `passing` says that the same request may well do a little later.
+        """
         self.status = status
+        self.passing = passing
         super().__init__(reason if status is None else f"{reason} (upstream status {status})")
 
     @property
@@ -204,6 +210,29 @@ class ModelFailedError(ModelError):
         Its content was filtered or is too long, so another request may well be answered.
         """
         return self.status in REFUSED_STATUSES
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What an endpoint said when it refused a request. `message` may quote what the caller wrote.
+
+    So it is for that caller alone, and for no log.
+    """
+
+    message: str
+    kind: str | None = None
+    code: str | None = None
+    param: str | None = None
+    retry_after: str | None = None
+
+
+class ModelRefusedError(ModelFailedError):
+    """The endpoint does not take this very request, or not now; `refusal` is for the caller."""
+
+    def __init__(self, reason: str, status: int, refusal: Refusal) -> None:
+        """Keep the reason, which quotes nobody, apart from what the endpoint said."""
+        self.refusal = refusal
+        super().__init__(reason, status)
 
 
 class ModelNotConfiguredError(ModelError):
@@ -225,10 +254,6 @@ class RejectedAnswerError(ModelError):
         super().__init__(f"the model's answer was rejected: {reason}")
 
 
-class NotAvailableError(TurnfoldError):
-    """The contract names it, but this version does not have it yet."""
-
-
 class StoreError(TurnfoldError):
     """A store could not do what was asked."""
 
@@ -237,6 +262,10 @@ class StoreUnavailableError(StoreError):
     """A store did not answer. `retry_after` is a wish in seconds."""
 
     retry_after = 1
+
+
+class VectorsUnavailableError(StoreUnavailableError):
+    """The vector index is absent, is being built, or holds vectors of other dimensions."""
 
 
 class ThrottledError(StoreError):

@@ -34,13 +34,16 @@ def check_messages(value: object, *, path: str = "messages") -> tuple[Message, .
     if len(value) > MAX_TURN_MESSAGES:
         raise InvalidMessagesError([(path, f"must hold at most {MAX_TURN_MESSAGES} messages")])
     faults = [
-        fault
-        for at, one in enumerate(value)
-        if (fault := next(_message_faults(one, f"{path}[{at}]"), None))
+        fault for at, one in enumerate(value) if (fault := message_fault(one, f"{path}[{at}]"))
     ]
     if faults:
         raise InvalidMessagesError(faults)
     return tuple(value)
+
+
+def message_fault(message: object, loc: str) -> Fault | None:
+    """The first fault of a message, looked at for itself."""
+    return next(_message_faults(message, loc), None)
 
 
 def _message_faults(message: object, loc: str) -> Iterator[Fault]:

@@ -1,0 +1,43 @@
+"""Streamed answers as server-sent events, in the form of OpenAI's."""
+
+import json
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from typing import Any
+
+from turnfold.domain.errors import TurnfoldError
+
+CONTENT_TYPE = "text/event-stream; charset=utf-8"
+DONE = "data: [DONE]\n\n"
+
+logger = logging.getLogger("turnfold")
+
+
+def event(value: Mapping[str, Any]) -> str:
+    """One event."""
+    return f"data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n"
+
+
+def events(
+    chunks: Generator[Mapping[str, Any]],
+    end: Callable[[], Iterator[Mapping[str, Any]]],
+    failed: Callable[[Exception], Mapping[str, Any]],
+) -> Iterator[str]:
+    """The events of an answer whose head is sent already, so that a failure has to be one of them.
+
+    `end` gives what comes after the last chunk. After a failure there is no `[DONE]`.
+    """
+    try:
+        with closing(chunks):
+            for chunk in chunks:
+                yield event(chunk)
+        for last in end():
+            yield event(last)
+    except Exception as error:
+        extra = {"code": "STREAM_FAILED", "error": type(error).__name__}
+        expected = isinstance(error, TurnfoldError)
+        logger.warning("stream failed", extra=extra, exc_info=None if expected else error)
+        yield event(failed(error))
+        return
+    yield DONE
