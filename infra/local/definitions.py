@@ -1,7 +1,8 @@
 """Reads the deployed template, so that local and deployed definitions are one.
 
-Understands what the template needs: the tags of CloudFormation, parameters by their defaults,
-conditions over them, and references between the resources that the local stack creates.
+Understands what the template needs: the tags of CloudFormation, parameters by their defaults or as
+they are given, conditions over them, and references between the resources that the local stack
+creates.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import yaml
 from infra.local.settings import ACCOUNT, REGION
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 TABLE, BUCKET = "MemoryTable", "TranscriptBucket"
@@ -69,16 +71,19 @@ class FunctionDefinition:
 class Definitions:
     """The resources of a template, with references resolved."""
 
-    def __init__(self, template: dict[str, Any]) -> None:
-        """Take a parsed template."""
+    def __init__(
+        self, template: dict[str, Any], parameters: Mapping[str, str] | None = None
+    ) -> None:
+        """Take a parsed template, and values of parameters that shall not have their default."""
         self._template = template
+        given = parameters or {}
         self._parameters: dict[str, Any] = {
-            name: _default(definition)
+            name: _typed(definition, given.get(name, definition.get("Default", "")))
             for name, definition in (template.get("Parameters") or {}).items()
         }
 
     @classmethod
-    def load(cls, path: Path) -> Definitions:
+    def load(cls, path: Path, parameters: Mapping[str, str] | None = None) -> Definitions:
         """Read a template file."""
         try:
             template = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
@@ -88,7 +93,7 @@ class Definitions:
         if not isinstance(template, dict):
             message = f"The template {path.name} is not a mapping"
             raise TemplateError(message)
-        return cls(template)
+        return cls(template, parameters)
 
     def properties(self, logical_id: str) -> dict[str, Any]:
         """A resource's properties; what exists only on AWS is left out."""
@@ -217,8 +222,7 @@ def _attribute(argument: Any) -> str:  # noqa: ANN401
     raise UnresolvedError(argument)
 
 
-def _default(definition: dict[str, Any]) -> Any:  # noqa: ANN401
-    value = definition.get("Default", "")
+def _typed(definition: dict[str, Any], value: Any) -> Any:  # noqa: ANN401
     if definition.get("Type") == "Number" and value != "":
         return float(value) if "." in str(value) else int(value)
     return value

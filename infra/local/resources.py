@@ -106,10 +106,12 @@ def ensure_resources(clients: Clients, definitions: Definitions) -> Resources:
 def _ensure_table(dynamodb: DynamoDBClient, properties: dict[str, Any]) -> None:
     name = NAMES[TABLE]
     indexes: list[dict[str, Any]] = properties.get("GlobalSecondaryIndexes") or []
+    vector_indexes: list[dict[str, Any]] = properties.get("VectorIndexes") or []
     try:
         present = dynamodb.describe_table(TableName=name)["Table"]
     except dynamodb.exceptions.ResourceNotFoundException:
         shape: Any = {"GlobalSecondaryIndexes": indexes} if indexes else {}
+        shape |= {"VectorIndexes": vector_indexes} if vector_indexes else {}
         dynamodb.create_table(
             TableName=name,
             AttributeDefinitions=properties["AttributeDefinitions"],
@@ -134,6 +136,15 @@ def _ensure_table(dynamodb: DynamoDBClient, properties: dict[str, Any]) -> None:
                     TableName=name,
                     AttributeDefinitions=properties["AttributeDefinitions"],
                     GlobalSecondaryIndexUpdates=[{"Create": create}],
+                )
+        known = {index["IndexName"] for index in present.get("VectorIndexes") or []}
+        for vector_index in vector_indexes:
+            if vector_index["IndexName"] not in known:
+                added: Any = {"Create": vector_index}
+                dynamodb.update_table(
+                    TableName=name,
+                    AttributeDefinitions=properties["AttributeDefinitions"],
+                    VectorIndexUpdates=[added],
                 )
     ttl = properties.get("TimeToLiveSpecification")
     if ttl and ttl.get("Enabled"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,13 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 LOOPBACK = "127.0.0.1"
+
+
+PARAMETERS = {
+    "TURNFOLD_EMBEDDING_DIMENSIONS": "EmbeddingDimensions",
+    "TURNFOLD_VECTOR_INDEX": "VectorIndex",
+}
+"""Variables of the functions that the table's definition needs to know, as parameters."""
 
 
 class SettingsError(Exception):
@@ -30,6 +37,7 @@ class Settings:
     functions: Path
     template: Path
     sweep_seconds: float
+    parameters: Mapping[str, str] = field(default_factory=dict)
     shutdown_seconds: float = 10.0
     api_environments: int = 6
     compactor_environments: int = 3
@@ -53,6 +61,11 @@ class Settings:
             functions=root / (variables.get("TURNFOLD_FUNCTIONS") or "functions"),
             template=root / (variables.get("TURNFOLD_TEMPLATE") or "template.yaml"),
             sweep_seconds=_number(variables, "TURNFOLD_SWEEP_SECONDS", 60, low=1, high=86400),
+            parameters={
+                parameter: variables[name]
+                for name, parameter in PARAMETERS.items()
+                if variables.get(name)
+            },
         )
 
 

@@ -63,7 +63,7 @@ class LocalStack:
         """Start all parts and return when a first request would succeed."""
         settings, logs = self._settings, self._logs
         self._http = HttpServer(settings.port, logs)
-        definitions = Definitions.load(settings.template)
+        definitions = Definitions.load(settings.template, settings.parameters)
         ensure_key_file(settings.key_file)
         self._go_on()
         self._ministack = MiniStack(settings.ministack, settings.data, logs)

@@ -12,7 +12,8 @@ import pytest
 from application.test_search import WordEmbedder, fill, numbers
 from support.interference import Crash, Interference
 from support.service import KEY, Service
-from turnfold.application.index_session import WORDS_SHELF, IndexSession, vectors_shelf
+from turnfold.application.index_session import WORDS_SHELF
+from turnfold.application.piece_vectors import vectors_shelf
 from turnfold.domain.errors import StoreUnavailableError
 from turnfold.domain.recall import ranges as recall_ranges
 from turnfold.domain.recall.ranges import FACTOR, SMALLEST, cover
@@ -76,7 +77,7 @@ def test_indexing_again_writes_nothing() -> None:
     assert service.index_session(KEY)
     watch.log.clear()
     assert service.index_session(KEY)
-    assert watch.log == ["store.read_session", "index.list_pieces"]
+    assert watch.log == ["store.read_session", *["index.list_pieces"] * 2]
 
 
 def test_each_turn_is_embedded_once() -> None:
@@ -96,7 +97,7 @@ def test_another_models_vectors_are_replaced() -> None:
     service.index_session(KEY)
     newer = WordEmbedder()
     newer.name = "other"
-    IndexSession(service.store, service.transcript, service.index, newer)(KEY)
+    replace(service.index_session, embedder=newer)(KEY)
     shelves = {name.shelf for name in pieces(service)}
     assert shelves == {WORDS_SHELF, vectors_shelf("other")}
 

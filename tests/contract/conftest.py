@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 MOTO = "moto"
 MINISTACK = pytest.param("ministack", marks=pytest.mark.ministack)
 
+DIMENSIONS = 8
+"""Of the vectors that the emulated table's index takes."""
+
 _tenants = itertools.count(1)
 
 
@@ -73,9 +76,10 @@ def moto_services() -> Services:
 
 @pytest.fixture(scope="session")
 def ministack_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    """The services of one MiniStack process."""
+    """The services of one MiniStack process, whose table has its vector index."""
     with running_ministack(tmp_path_factory.mktemp("ministack")) as endpoint:
-        yield make_services(endpoint)
+        parameters = {"VectorIndex": "true", "EmbeddingDimensions": str(DIMENSIONS)}
+        yield make_services(endpoint, parameters)
 
 
 @pytest.fixture

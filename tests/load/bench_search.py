@@ -29,8 +29,10 @@ from turnfold.adapters.dynamo_memory import DynamoMemoryStore  # noqa: E402
 from turnfold.adapters.s3_archive import S3Archive  # noqa: E402
 from turnfold.adapters.s3_recall_index import S3RecallIndex  # noqa: E402
 from turnfold.application.index_session import IndexSession  # noqa: E402
+from turnfold.application.live_pieces import LivePieces  # noqa: E402
+from turnfold.application.piece_vectors import PieceVectors  # noqa: E402
 from turnfold.application.ports.memory import Change  # noqa: E402
-from turnfold.application.read_index import ReadIndex  # noqa: E402
+from turnfold.application.read_index import IndexCaches, ReadIndex  # noqa: E402
 from turnfold.application.read_transcript import Transcript  # noqa: E402
 from turnfold.application.recall import Recall  # noqa: E402
 from turnfold.application.search_session import SearchSession  # noqa: E402
@@ -86,10 +88,12 @@ def measure(services: Services, turns: int) -> dict[str, Any]:
     key = SessionKey("bench", f"s{turns}")
     seed(store, archive, key, turns)
     started = time.perf_counter()
-    IndexSession(store, transcript, index)(key)
+    pieces = LivePieces(store, index)
+    vectors = PieceVectors(pieces, IndexCaches().vectors)
+    IndexSession(pieces, transcript, vectors)(key)
     indexing = time.perf_counter() - started
 
-    search = SearchSession(store, Recall(ReadIndex(transcript, index)))
+    search = SearchSession(store, Recall(ReadIndex(transcript, index), vectors))
     rng = random.Random(0)
     queries = [" ".join(rng.choices(VOCABULARY[20:], k=6)) for _ in range(SEARCHES)]
     with services.counted_calls() as first:

@@ -13,7 +13,7 @@ from infra.local.definitions import Definitions
 from turnfold.adapters.aws_clients import AwsClients
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
@@ -72,19 +72,25 @@ def aws_environment(endpoint: str | None) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def make_services(endpoint: str | None) -> Services:
+def make_services(endpoint: str | None, parameters: Mapping[str, str] | None = None) -> Services:
     """The table and the bucket of the template, and its queue without the delay."""
     with aws_environment(endpoint):
         clients = AwsClients()
         dynamodb, s3, sqs = clients.dynamodb, clients.s3, clients.sqs
-    definition = Definitions.load(TEMPLATE)
+    definition = Definitions.load(TEMPLATE, parameters)
     table: Any = definition.properties("MemoryTable")
     dynamodb.create_table(
         TableName="memory",
         BillingMode="PAY_PER_REQUEST",
         **{
             name: table[name]
-            for name in ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes")
+            for name in (
+                "AttributeDefinitions",
+                "KeySchema",
+                "GlobalSecondaryIndexes",
+                "VectorIndexes",
+            )
+            if name in table
         },
     )
     s3.create_bucket(Bucket="transcripts")

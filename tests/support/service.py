@@ -17,6 +17,7 @@ from turnfold.adapters.in_memory_doorbell import InMemoryDoorbell
 from turnfold.adapters.in_memory_erasures import InMemoryErasures
 from turnfold.adapters.in_memory_index import InMemoryRecallIndex
 from turnfold.adapters.in_memory_store import InMemoryStore
+from turnfold.adapters.in_memory_vectors import InMemoryVectors
 from turnfold.adapters.rule_judge import RuleJudge
 from turnfold.adapters.sqs_doorbell import DoorbellMessage, parse_doorbell
 from turnfold.application.answer import Answer, IdempotentRequest
@@ -26,11 +27,13 @@ from turnfold.application.drain_batch import DrainBatch, Knock
 from turnfold.application.index_session import IndexSession
 from turnfold.application.judge_now import JudgeNow
 from turnfold.application.judge_pins import PinJudge
+from turnfold.application.live_pieces import LivePieces
+from turnfold.application.piece_vectors import PieceVectors
 from turnfold.application.pins_by_hand import Pins
 from turnfold.application.ports.models import ModelAnswer, ModelRequest, TokenCounter
 from turnfold.application.prompts import PromptLibrary
 from turnfold.application.read_context import ReadContext
-from turnfold.application.read_index import ReadIndex
+from turnfold.application.read_index import IndexCaches, ReadIndex
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.read_turns import ReadTurns
 from turnfold.application.recall import Recall
@@ -46,7 +49,7 @@ from turnfold.domain.settings import Settings, merge_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from turnfold.application.ports.recall import Embedder
+    from turnfold.application.ports.recall import Embedder, VectorIndex
     from turnfold.domain.memory import WorkingMemory
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -134,10 +137,14 @@ class Service:
         model: ScriptedModel | None = None,
         embedder: Embedder | None = None,
         counter: TokenCounter | None = None,
+        vectors_in_table: bool = False,
         wrap: Callable[[str, Any], Any] = lambda _name, port: port,
         **settings: Any,
     ) -> None:
-        """`wrap` may put something between the use cases and a port ("store", "archive", ...)."""
+        """`wrap` may put something between the use cases and a port ("store", "archive", ...).
+
+        Vectors are pieces in the bucket, or `vectors_in_table`.
+        """
         self.clock = ManualClock(START)
         self.dead_letters = InMemoryFifoQueue(self.clock)
         self.queue = InMemoryFifoQueue(
@@ -170,8 +177,16 @@ class Service:
         self.pins = Pins(self.store, self.counter, self.clock, self.new_id)
         self.raw_index = InMemoryRecallIndex(self.raw_archive.bucket)
         self.index = wrap("index", self.raw_index)
-        self.index_session = IndexSession(self.store, self.transcript, self.index, embedder)
-        self.recall = Recall(ReadIndex(self.transcript, self.index), embedder)
+        pieces = LivePieces(self.store, self.index)
+        caches = IndexCaches()
+        self.vectors: VectorIndex = (
+            wrap("vectors", InMemoryVectors(self.raw_store))
+            if vectors_in_table
+            else PieceVectors(pieces, caches.vectors)
+        )
+        self.index_session = IndexSession(pieces, self.transcript, self.vectors, embedder)
+        reader = ReadIndex(self.transcript, self.index, caches)
+        self.recall = Recall(reader, self.vectors, embedder)
         self.search = SearchSession(self.store, self.recall)
         self.search_tenant = SearchTenant(self.store, self.recall)
         self.context = ReadContext(self.store, self.counter, recall=self.recall)

@@ -145,16 +145,22 @@ def test_with_tenants_isolated_the_api_has_no_data_of_its_own(resources: dict[st
     shared = [
         one["Fn::If"][1]
         for one in statements
-        if "Fn::If" in one and one["Fn::If"][0] == "SharesCredentials"
+        if "Fn::If" in one and one["Fn::If"][0] in ("SharesCredentials", "SearchesVectors")
     ]
     always = [one for one in statements if "Fn::If" not in one]
-    assert {one["Sid"] for one in shared} == {"Memory", "Lists", "Transcript", "TranscriptList"}
+    assert {one["Sid"] for one in shared} == {
+        "Memory",
+        "Lists",
+        "Vectors",
+        "Transcript",
+        "TranscriptList",
+    }
     for one in always:
         assert "dynamodb:" not in json.dumps(one)
         assert "s3:" not in json.dumps(one)
     # And the tenant's role is exactly that.
     tenant = resources["TenantRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]
-    assert tenant == shared
+    assert [one.get("Fn::If", [None, one])[1] for one in tenant] == shared
 
 
 def test_only_the_api_assumes_the_tenants_role(resources: dict[str, Any]) -> None:

@@ -104,12 +104,17 @@ def test_a_tenant_reaches_nothing_else(tenant: str) -> None:
 
 
 def test_the_policy_names_the_stacks_table_and_bucket_only() -> None:
-    memory, objects, lists, keys = statements("acme")
+    memory, objects, lists, elsewhere = statements("acme")
     assert memory["Resource"] == [TABLE, f"{TABLE}/index/*"]
     assert objects["Resource"].startswith(f"{BUCKET}/v1/tenant=acme/")
     assert lists["Resource"] == BUCKET
-    # Which key, is said by the role.
-    assert keys["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+    # Which index and which key, is said by the role. IAM knows no condition on what a vector search
+    # looks at: one would never hold, and refuse every search.
+    assert elsewhere == {
+        "Effect": "Allow",
+        "Action": ["dynamodb:SearchVectors", "kms:Decrypt", "kms:GenerateDataKey"],
+        "Resource": "*",
+    }
     for statement in (memory, lists):
         assert statement["Condition"]
 

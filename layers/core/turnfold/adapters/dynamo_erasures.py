@@ -27,6 +27,7 @@ from turnfold.adapters.dynamo_keys import (
     DUE_ERASURES,
     ERASURE,
     META,
+    VECTOR,
     due_shard,
     erased_session_partition,
     erased_user_partition,
@@ -150,7 +151,8 @@ class DynamoErasures:
             {"Delete": {"TableName": self._table, "Key": item_key(session.key, sort_key)}}
             for sort_key in sort_keys
         ]
-        counts = {"items": len(sort_keys)}
+        vectors = sum(sort_key.startswith(VECTOR) for sort_key in sort_keys)
+        counts = {"items": len(sort_keys), "vectors": vectors}
         self._transact(
             [self._check(session), self._count(session, counts), *deletes],
             ["session", "erasure", *(["items"] * len(deletes))],

@@ -8,7 +8,7 @@ Sort keys order the items of one session so that one range, `WORKING_MEMORY`, ho
 memory and nothing else:
 
     DRAFT...  FORMER_PIN#<id>  IDEM#<hash>  LLM#<step>  |  META  PIN#<id>  PROFILE  SUM#...  TURN#
-    |  USAGE#<step>#<model>
+    |  USAGE#<step>#<model>  VEC#<epoch>#<model>#<turn>  VECTORS
 """
 
 import hashlib
@@ -29,6 +29,8 @@ PIN = "PIN#"
 SUMMARY = "SUM#"
 TURN = "TURN#"
 USAGE = "USAGE#"
+VECTOR = "VEC#"
+VECTORS = "VECTORS"
 WORKING_MEMORY = (META, f"{TURN}~")
 """First and last sort key of working memory, both inclusive; `~` sorts after all digits."""
 
@@ -99,6 +101,33 @@ def summary_sort_key(ref: SummaryRef) -> str:
 def usage_sort_key(step: str, model: str) -> str:
     """Where the cost of one step by one model is: behind working memory."""
     return f"{USAGE}{escape(step)}#{escape(model)}"
+
+
+def vector_prefix(epoch: str, model: str, dimensions: int) -> str:
+    """What the sort keys of one model's vectors begin with: behind working memory."""
+    digest = hashlib.sha256(json.dumps([model, dimensions]).encode()).hexdigest()
+    return f"{VECTOR}{escape(epoch)}#{digest[:12]}#"
+
+
+def vector_sort_key(prefix: str, turn: int) -> str:
+    """Where the vector of a turn is; `read_vector_turn` undoes it."""
+    return f"{prefix}{turn:012d}"
+
+
+def read_vector_turn(sort_key: str) -> int:
+    """The turn whose vector is at a sort key."""
+    return int(sort_key[-12:])
+
+
+def vector_scope(session: Session, model: str, dimensions: int) -> str:
+    """Partition of the index `vectors`: one epoch of one session, and one model.
+
+    IAM has no condition for what a vector search looks at. So this is all that keeps a search to
+    its session: the epoch is random and in no answer, and nobody guesses the scope of a session
+    whose items he may not read.
+    """
+    names = [partition_key(session.key), session.epoch, model, dimensions]
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
 def turn_sort_key(number: int) -> str:

@@ -90,6 +90,7 @@ class InMemoryErasures:
         with self._store.lock:
             stored = self._erasing(session)
             kinds = _kinds(stored)
+            before = len(stored.vectors)
             removed = 0
             for kind in kinds:
                 for name in list(kind)[: BATCH_ITEMS - removed]:
@@ -100,7 +101,8 @@ class InMemoryErasures:
                 removed = 1
             if not removed:
                 removed = self._remove_open_turn(session.key)
-            self._count(session, Removed(items=removed))
+            vectors = before - len(stored.vectors)
+            self._count(session, Removed(items=removed, vectors=vectors))
             return removed
 
     def note_objects(self, session: Session, removed: Removed) -> None:

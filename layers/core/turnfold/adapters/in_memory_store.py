@@ -2,6 +2,7 @@
 
 import copy
 import threading
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -38,6 +39,8 @@ class StoredSession:
     idempotency: dict[str, IdempotencyRecord] = field(default_factory=dict)
     answers: dict[str, tuple[ModelAnswer, datetime]] = field(default_factory=dict)
     usage: dict[tuple[str, str], Usage] = field(default_factory=dict)
+    vectors: dict[int, array[float]] = field(default_factory=dict)
+    vector_marks: dict[str, int] = field(default_factory=dict)
 
 
 class InMemoryStore:

@@ -4,11 +4,8 @@ from collections.abc import Callable, Sequence
 
 from turnfold.adapters.openai_embeddings import DEFAULT_MODEL, OpenAIEmbeddings
 
-SHORT_DIMENSIONS = 512
-"""Of OpenAI's third generation, which is trained to be cut: a third of the numbers finds nearly as
-much, and the vectors of 5,000 turns are 10 MB to read rather than 30."""
-
 _CUTTABLE = "text-embedding-3"
+"""OpenAI's third generation, which is trained to be cut."""
 
 
 class OpenAIEmbedder:
@@ -21,10 +18,11 @@ class OpenAIEmbedder:
         model: str | None = None,
         base_url: str | None = None,
         seconds: float,
+        dimensions: int,
     ) -> None:
-        """See `OpenAIEmbeddings`."""
+        """See `OpenAIEmbeddings`. Only a model that can be asked for `dimensions` is."""
         self._model = model or DEFAULT_MODEL
-        self._dimensions = SHORT_DIMENSIONS if self._model.startswith(_CUTTABLE) else None
+        self._dimensions = dimensions if self._model.startswith(_CUTTABLE) else None
         self._embeddings = OpenAIEmbeddings(
             api_key,
             model=self._model,

@@ -6,6 +6,10 @@ the table, or of the index that it queries. Every key of a tenant begins with `T
 the tenant is escaped so that it holds no `#`; the listing's index has `T#<tenant>` itself. A call
 that names no key (a Scan) has no `LeadingKeys`, and "for all values" would hold of none; so their
 presence is asked for, too.
+
+A vector search has no `LeadingKeys` either, nor any other condition of that kind: AWS lets it be
+allowed for an index or not at all. What holds it to a session is the scope that it has to name,
+which nobody can guess (`dynamo_keys.vector_scope`), and the index has keys only.
 """
 
 import json
@@ -39,8 +43,8 @@ def tenant_policy(tenant: str, table_arn: str, bucket_arn: str) -> str:
             ),
             _allow("s3:*", f"{bucket_arn}/{prefix}*"),
             _allow("s3:ListBucket*", bucket_arn, {"StringLike": {"s3:prefix": f"{prefix}*"}}),
-            # Where the bucket has a customer's key; the role names it, if there is one.
-            _allow(["kms:Decrypt", "kms:GenerateDataKey"], "*"),
+            # The role names the vector index and the customer's key, where there are such.
+            _allow(["dynamodb:SearchVectors", "kms:Decrypt", "kms:GenerateDataKey"], "*"),
         ],
     }
     text = json.dumps(policy, separators=(",", ":"))

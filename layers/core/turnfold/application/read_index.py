@@ -1,23 +1,21 @@
 """Reading what a search needs of a session: pieces of its index, and the turns that are in none."""
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from turnfold.application.bounded_cache import BoundedCache
-from turnfold.application.index_session import WORDS_SHELF, vectors_shelf
+from turnfold.application.index_session import WORDS_SHELF
 from turnfold.application.ports.recall import PieceName, RecallIndex
+from turnfold.application.read_pieces import in_parallel, read_pieces
 from turnfold.application.read_transcript import Transcript
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.recall.corpora import FreshTurns, SessionCorpus
 from turnfold.domain.recall.documents import Document, turn_document
 from turnfold.domain.recall.pieces import Piece, decode_piece
-from turnfold.domain.recall.ranges import cover, missing, tiling
-from turnfold.domain.recall.vectors import VectorPiece, decode_vectors
+from turnfold.domain.recall.ranges import cover, missing
+from turnfold.domain.recall.vectors import VectorPiece
 from turnfold.domain.sessions import Session, TurnRange
 from turnfold.domain.turns import Turn
-
-PARALLEL_READS = 8
 
 WORDS_BYTES = 64 * 1024 * 1024
 VECTORS_BYTES = 64 * 1024 * 1024
@@ -40,7 +38,7 @@ class IndexCaches:
 
 @dataclass(frozen=True, slots=True)
 class ReadIndex:
-    """Corpora and vectors of sessions. After a first search, only what is new is read."""
+    """Corpora of sessions. After a first search, only what is new is read."""
 
     transcript: Transcript
     index: RecallIndex
@@ -51,18 +49,13 @@ class ReadIndex:
         session = memory.session
         pieces = self._expected_words(session)
         if pieces is None:
-            found = self._read(
-                session, WORDS_SHELF, decode_piece, self.caches.words, _size_of_piece
+            found = read_pieces(
+                self.index, session, WORDS_SHELF, decode_piece, self.caches.words, _size_of_piece
             )
             pieces = [piece for piece in found if piece.covers.to_turn <= session.committed_through]
         whole = TurnRange(1, session.committed_through)
         gaps = missing(whole, [piece.covers for piece in pieces])
         return SessionCorpus([*pieces, *(self._fresh_turns(memory, gap) for gap in gaps)])
-
-    def vectors(self, session: Session, model: str) -> Sequence[VectorPiece]:
-        """The vectors that there are of a model; the newest turns may have none yet."""
-        shelf = vectors_shelf(model)
-        return self._read(session, shelf, decode_vectors, self.caches.vectors, _size_of_vectors)
 
     def turns(self, session: Session, corpus: SessionCorpus, numbers: Iterable[int]) -> list[Turn]:
         """Turns of the session word for word, in the given order. Raises `StoreError`."""
@@ -82,34 +75,6 @@ class ReadIndex:
         ]
         pieces = [piece for piece in found if piece is not None]
         return pieces if len(pieces) == len(found) else None
-
-    def _read[One: (Piece, VectorPiece)](
-        self,
-        session: Session,
-        shelf: str,
-        decode: Callable[[bytes], One | None],
-        cache: BoundedCache[One],
-        size: Callable[[One], int],
-    ) -> list[One]:
-        """The pieces of a shelf that do not overlap. One that cannot be had is left out."""
-        listed = self.index.list_pieces(session.key, session.epoch)
-        ranges = [name.covers for name in listed if name.shelf == shelf]
-        names = [
-            PieceName(shelf, covers)
-            for covers in tiling(TurnRange(1, session.committed_through), ranges)
-        ]
-
-        def read(name: PieceName) -> One | None:
-            known = cache.get((session.key, session.epoch, name))
-            if known is not None:
-                return known
-            raw = self.index.get_piece(session.key, session.epoch, name)
-            piece = decode(raw) if raw else None
-            if piece is not None:
-                cache.put((session.key, session.epoch, name), piece, size(piece))
-            return piece
-
-        return [piece for piece in in_parallel(read, names) if piece is not None]
 
     def _fresh_turns(self, memory: WorkingMemory, gap: TurnRange) -> FreshTurns:
         """Turns that are in no piece: of working memory, of this process, or of the transcript."""
@@ -135,19 +100,5 @@ class ReadIndex:
         return turn, document
 
 
-def in_parallel[Given, Result](
-    read: Callable[[Given], Result], names: Sequence[Given]
-) -> list[Result]:
-    """What reading each gives, in order; some at a time. Raises what the first failure raises."""
-    if len(names) <= 1:
-        return [read(name) for name in names]
-    with ThreadPoolExecutor(min(PARALLEL_READS, len(names))) as pool:
-        return list(pool.map(read, names))
-
-
 def _size_of_piece(piece: Piece) -> int:
     return piece.size
-
-
-def _size_of_vectors(piece: VectorPiece) -> int:
-    return sum(100 + 4 * len(vector) for vector in piece.vectors)

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from turnfold.application.ports.recall import Embedder
-from turnfold.application.read_index import ReadIndex, in_parallel
-from turnfold.domain.errors import ModelFailedError, ModelNotConfiguredError, StoreError
+from turnfold.application.ports.recall import Embedder, VectorIndex
+from turnfold.application.read_index import ReadIndex
+from turnfold.application.read_pieces import in_parallel
+from turnfold.domain.errors import (
+    ModelFailedError,
+    ModelNotConfiguredError,
+    StoreError,
+    VectorsUnavailableError,
+)
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.recall.corpora import SessionCorpus
 from turnfold.domain.recall.fusion import fuse
 from turnfold.domain.recall.ranking import Hit, Query, Search, Statistics, parse_query
-from turnfold.domain.recall.vectors import VectorPiece, closest, unit
+from turnfold.domain.recall.vectors import unit
 from turnfold.domain.rendering import elide_middle
 from turnfold.domain.sessions import Session
 from turnfold.domain.turns import Turn
@@ -74,6 +80,7 @@ class Recall:
     """Searches one session or several as one collection."""
 
     reader: ReadIndex
+    vectors: VectorIndex
     embedder: Embedder | None = None
 
     def mode(self, asked: Mode | None) -> Mode:
@@ -97,9 +104,9 @@ class Recall:
     ) -> Found:
         """The best turns for a query.
 
-        Where no mode is asked for and the embedding model fails, words alone decide. If `tolerant`,
-        a session that cannot be read is left out. Raises `ModelNotConfiguredError`,
-        `ModelFailedError`, `StoreError`.
+        Where no mode is asked for and the embedding model or the vector index fails, words alone
+        decide. If `tolerant`, a session that cannot be read is left out. Raises
+        `ModelNotConfiguredError`, `ModelFailedError`, `VectorsUnavailableError`, `StoreError`.
         """
         mode = self.mode(asked)
         vector = None
@@ -116,18 +123,30 @@ class Recall:
 
         def read(memory: WorkingMemory) -> _Readable | None:
             try:
-                return self._readable(memory, with_vectors=vector is not None)
+                return self._readable(memory, vector, depth)
+            except VectorsUnavailableError:
+                raise
             except StoreError:
                 if not tolerant:
                     raise
                 return None
 
-        readable = [one for one in in_parallel(read, memories) if one is not None]
         depth = max(DEPTH, limit)
+        try:
+            found = in_parallel(read, memories)
+        except VectorsUnavailableError as error:
+            if asked is not None:
+                raise
+            logger.warning(
+                "vectors not searched", extra={"code": "VECTORS_UNAVAILABLE", "reason": str(error)}
+            )
+            mode, vector = Mode.KEYWORD, None
+            found = in_parallel(read, memories)
+        readable = [one for one in found if one is not None]
         by_words = (
             _by_words(readable, parse_query(text), depth) if mode is not Mode.SEMANTIC else []
         )
-        by_meaning = _by_meaning(readable, vector, depth) if vector is not None else []
+        by_meaning = _by_meaning(readable, depth)
         ranked = _fused(by_words, by_meaning) if mode is Mode.HYBRID else by_words or by_meaning
         turns = self._read(readable, ranked[:limit])
         return Found(mode, turns, len(memories) - len(readable))
@@ -137,12 +156,14 @@ class Recall:
             return None
         return unit(self.embedder.embed([elide_middle(text, EMBEDDED_CHARACTERS)])[0])
 
-    def _readable(self, memory: WorkingMemory, *, with_vectors: bool) -> "_Readable":
+    def _readable(
+        self, memory: WorkingMemory, vector: array[float] | None, depth: int
+    ) -> "_Readable":
         session = memory.session
-        vectors: Sequence[VectorPiece] = ()
-        if with_vectors and self.embedder is not None:
-            vectors = self.reader.vectors(session, self.embedder.name)
-        return _Readable(session, self.reader.corpus(memory), vectors)
+        near: Sequence[tuple[int, float]] = ()
+        if vector is not None and self.embedder is not None:
+            near = self.vectors.closest(session, self.embedder.name, vector, depth)
+        return _Readable(session, self.reader.corpus(memory), near)
 
     def _read(
         self, readable: Sequence["_Readable"], ranked: Sequence[_Ranked]
@@ -170,7 +191,8 @@ class _Readable:
 
     session: Session
     corpus: SessionCorpus
-    vectors: Sequence[VectorPiece]
+    near: Sequence[tuple[int, float]]
+    """(turn, cosine) of the turns whose vectors are closest to the query's."""
 
 
 def _by_words(readable: Sequence[_Readable], query: Query, depth: int) -> list[_Ranked]:
@@ -187,11 +209,11 @@ def _by_words(readable: Sequence[_Readable], query: Query, depth: int) -> list[_
     return sorted(found, key=lambda one: (-one.score, one.session, one.number))[:depth]
 
 
-def _by_meaning(readable: Sequence[_Readable], vector: array[float], depth: int) -> list[_Ranked]:
+def _by_meaning(readable: Sequence[_Readable], depth: int) -> list[_Ranked]:
     found = [
         _Ranked(at, number, cosine, (BY_MEANING,))
         for at, one in enumerate(readable)
-        for number, cosine in closest(vector, one.vectors, depth)
+        for number, cosine in one.near
     ]
     return sorted(found, key=lambda one: (-one.score, one.session, one.number))[:depth]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnfold.application.ports.memory import MemoryStore
-from turnfold.application.read_index import in_parallel
+from turnfold.application.read_pieces import in_parallel
 from turnfold.application.recall import Mode, Recall
 from turnfold.application.search_session import DEFAULT_HITS, found_view
 from turnfold.domain.sessions import SessionStatus

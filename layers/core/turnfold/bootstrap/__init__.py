@@ -267,7 +267,7 @@ class Turnfold(Background):
     def recall(self) -> Recall:
         """Finding turns that answer a query."""
         reader = ReadIndex(self.transcript, self._recall_index, self.index_caches)
-        return Recall(reader, self._embedder(QUERY_SECONDS))
+        return Recall(reader, self._vectors, self._embedder(QUERY_SECONDS))
 
     @cached_property
     def search(self) -> "SearchSession":

@@ -88,9 +88,12 @@ class Background(Models):
         from turnfold.adapters.openai_completions import COMPACTOR_SECONDS
         from turnfold.application.index_session import IndexSession
 
-        embedder = self._embedder(COMPACTOR_SECONDS)
         return IndexSession(
-            self.table, self.transcript, self._recall_index, embedder, embeds_from=EMBEDS_FROM_TURN
+            self._pieces,
+            self.transcript,
+            self._vectors,
+            self._embedder(COMPACTOR_SECONDS),
+            embeds_from=EMBEDS_FROM_TURN,
         )
 
     @cached_property

@@ -63,6 +63,7 @@ class Models(Resources):
             model=self._env.get("TURNFOLD_EMBEDDING_MODEL"),
             base_url=self._base_url,
             seconds=seconds,
+            dimensions=self._dimensions,
         )
 
     def _chat_model(self) -> "ChatModel | None":

@@ -1,10 +1,11 @@
-"""The index that searches read, and the model that makes vectors."""
+"""The indexes that searches read, and the model that makes vectors."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from turnfold.domain.sessions import SessionKey, TurnRange
+from turnfold.domain.sessions import Session, SessionKey, TurnRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,40 @@ class RecallIndex(Protocol):
 
     def remove_pieces(self, key: SessionKey, epoch: str, names: Sequence[PieceName]) -> None:
         """Remove pieces, whether or not they are there."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Vectors of turns, by session, its epoch and the model; of turns 1 through n, without gaps.
+
+    Raises `VectorsUnavailableError` where the index cannot take or search them, and `StoreError`.
+    """
+
+    def resume(self, session: Session, model: str) -> int:
+        """The last turn that was put, 0 if none was; writing goes on after it.
+
+        Also removes what other models, and runs that were cut off, have left behind.
+        """
+        ...
+
+    def put(
+        self, session: Session, model: str, first_turn: int, vectors: Sequence[array[float]]
+    ) -> bool:
+        """Store the vectors of the turns that follow the last one that was put.
+
+        They have length 1; one without numbers, or with only zeros, is that of a turn without text,
+        which is never found. False if they were not stored, or not all of them: the session is not
+        live any more or has begun anew, or another indexer was faster. May be called again.
+        """
+        ...
+
+    def closest(
+        self, session: Session, model: str, query: array[float], limit: int
+    ) -> Sequence[tuple[int, float]]:
+        """(turn, cosine) of the turns whose cosine with `query` is above 0, the closest first.
+
+        At most `limit`, which is 1 to 100, and only committed turns of this session and epoch.
+        """
         ...
 
 

@@ -33,6 +33,13 @@ def cover(turns: int) -> tuple[TurnRange, ...]:
     return tuple(found)
 
 
+def cover_all(turns: int) -> tuple[TurnRange, ...]:
+    """The ranges of `cover`, and one of the newest turns."""
+    full = cover(turns)
+    start = full[-1].to_turn + 1 if full else 1
+    return (*full, TurnRange(start, turns)) if start <= turns else full
+
+
 def tiling(wanted: TurnRange, there: Iterable[TurnRange]) -> tuple[TurnRange, ...]:
     """Ranges of `there` within `wanted` that do not overlap, ascending; the longest of each start.
 

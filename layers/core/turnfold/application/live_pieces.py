@@ -1,0 +1,59 @@
+"""Writing pieces of a search index for sessions that live, and for no others."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from turnfold.application.ports.memory import MemoryStore
+from turnfold.application.ports.recall import PieceName, RecallIndex
+from turnfold.domain.sessions import Session, SessionStatus, TurnRange
+
+
+@dataclass(frozen=True, slots=True)
+class LivePieces:
+    """Pieces in objects, whose writes no condition of the table can guard."""
+
+    store: MemoryStore
+    index: RecallIndex
+
+    def put(self, session: Session, name: PieceName, body: bytes) -> bool:
+        """Store a piece of a session that is still there; whether it is. Raises `StoreError`.
+
+        Looked at before and after: an erasure that begins in between finds the piece, and one that
+        was done in between has left nothing but it, which is then removed here.
+        """
+        if not self._is_live(session):
+            return False
+        self.index.put_piece(session.key, session.epoch, name, body)
+        if self._is_live(session):
+            return True
+        self.index.remove_pieces(session.key, session.epoch, [name])
+        return False
+
+    def clear(
+        self,
+        session: Session,
+        there: Iterable[PieceName],
+        kind: str,
+        shelf: str,
+        wanted: Sequence[TurnRange],
+    ) -> None:
+        """Remove pieces that larger ones replace, and those of other shelves of the kind."""
+        unused = [
+            name
+            for name in there
+            if name.shelf.startswith(kind)
+            and (name.shelf != shelf or (name.covers not in wanted and _is_within(name, wanted)))
+        ]
+        if unused:
+            self.index.remove_pieces(session.key, session.epoch, unused)
+
+    def _is_live(self, session: Session) -> bool:
+        now, _ = self.store.read_session(session.key, None)
+        return now is not None and now.epoch == session.epoch and now.status is SessionStatus.LIVE
+
+
+def _is_within(name: PieceName, wanted: Iterable[TurnRange]) -> bool:
+    covers = name.covers
+    return any(
+        one.from_turn <= covers.from_turn and covers.to_turn <= one.to_turn for one in wanted
+    )
