@@ -10,8 +10,8 @@ from turnfold.domain.judgement import FoldedFact
 from turnfold.domain.pin_slots import pin_slot
 from turnfold.domain.pins import Pin
 
-MAX_JOINED_CHARACTERS = 240
-"""A pin stays one short text: a longer one would be a list that is hard to correct."""
+MAX_JOINED_CHARACTERS = 500
+"""Room for two of the longest sentences that the rules pin; more would be hard to correct."""
 
 _FULL_STOPS = "。！？…"
 _STOPS = ".!?;" + _FULL_STOPS
