@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from array import array
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,7 @@ from support.aws import ENVIRONMENT, TEMPLATE, Services, aws_environment, make_s
 from support.ministack import running_ministack
 from support.service import plain_turn
 from turnfold.adapters.aws_clients import AwsClients
+from turnfold.adapters.dynamo_vectors import DynamoVectors
 from turnfold.adapters.tenant_clients import TenantClients
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.commit_turn import TurnToCommit
@@ -38,6 +40,7 @@ TABLE_ARN = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/memory"
 BUCKET_ARN = "arn:aws:s3:::transcripts"
 ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/tenant"
 SERVICES = "dynamodb,s3,sqs,iam,sts"
+WITH_VECTORS = {"VectorIndex": "true", "EmbeddingDimensions": "8"}
 SANE = ["acme", "acme#S", "a%23", "漢字", "a/b=c"]
 PATTERNS = ["acme*", "a?me*", "${aws:username}", "*"]
 """Escaped as IAM asks for (`${*}`), which MiniStack does not undo: there they match nothing."""
@@ -70,7 +73,7 @@ class Account:
 
 def role_policy() -> str:
     """The policy of the template's role, on this account's table and bucket."""
-    role = Definitions.load(TEMPLATE).properties("TenantRole")
+    role = Definitions.load(TEMPLATE, WITH_VECTORS).properties("TenantRole")
     text = json.dumps(role["Policies"][0]["PolicyDocument"])
     text = text.replace("turnfold-memory", "memory").replace("turnfold-transcripts", "transcripts")
     assert TABLE_ARN in text
@@ -81,7 +84,7 @@ def role_policy() -> str:
 def prepare(endpoint: str) -> Account:
     import botocore.session
 
-    services = make_services(endpoint)
+    services = make_services(endpoint, WITH_VECTORS)
     iam: Any = botocore.session.get_session().create_client(
         "iam", endpoint_url=endpoint, region_name=REGION,
         aws_access_key_id="test", aws_secret_access_key="test",
@@ -222,6 +225,51 @@ def test_indexes_show_own_entries_only(account: Account) -> None:
         ("due", "due_shard", "D#0"),
     ):
         refused(lambda index=index, name=name, value=value: ask(own.query, index, name, value))
+
+
+def test_a_search_of_vectors_is_allowed_whatever_it_names_but_for_this_index_only(
+    plain: Account,
+) -> None:
+    """IAM tells nothing of what it looks at: the one call that works without leading keys."""
+    own = plain.clients("acme").dynamodb
+    query: Any = {
+        "TableName": "memory",
+        "IndexName": "vectors",
+        "SearchVector": [{"N": "1"}, *[{"N": "0"}] * 7],
+        "SearchConditionExpression": "vec_scope = :scope",
+        "ExpressionAttributeValues": {":scope": {"S": "a guess"}},
+        "TopK": 100,
+    }
+    assert own.search_vectors(**query)["SearchResults"] == []
+    refused(own.search_vectors, **query | {"IndexName": "by_tenant"})
+    # Nor is there a search without a scope.
+    del query["SearchConditionExpression"], query["ExpressionAttributeValues"]
+    with pytest.raises(ClientError, match="SearchConditionExpression must be provided"):
+        own.search_vectors(**query)
+
+
+def test_vectors_of_other_tenants_are_neither_found_nor_read_nor_written(account: Account) -> None:
+    """What holds a search to its session is the epoch, which only its own items tell."""
+    vector = array("f", [1.0, *[0.0] * 7])
+    sessions = {}
+    for tenant in ("victim", "acme"):
+        served = account.service().for_tenant(tenant)
+        commit(served, SessionKey(tenant, "v1"), plain_turn(1))
+        memory = served.store.load(SessionKey(tenant, "v1"))
+        assert memory is not None
+        sessions[tenant] = memory.session
+        own = DynamoVectors(account.clients(tenant).dynamodb, "memory", 8)
+        assert own.put(memory.session, "m", 1, [vector])
+        assert own.resume(memory.session, "m") == 1
+        assert [turn for turn, _ in own.closest(memory.session, "m", vector, 10)] == [1]
+    other = DynamoVectors(account.clients("acme").dynamodb, "memory", 8)
+    for guess in ("", sessions["acme"].epoch, "0" * 32):
+        guessed = replace(sessions["victim"], epoch=guess)
+        assert list(other.closest(guessed, "m", vector, 10)) == []
+        with pytest.raises(StoreError, match="AccessDenied"):
+            other.resume(guessed, "m")
+        with pytest.raises(StoreError, match="AccessDenied"):
+            other.put(guessed, "m", 1, [vector])
 
 
 # -------------------------------------------------------------------------------------- the service
