@@ -252,7 +252,7 @@ def test_vectors_of_other_tenants_are_neither_found_nor_read_nor_written(account
     """What holds a search to its session is the epoch, which only its own items tell."""
     vector = array("f", [1.0, *[0.0] * 7])
     sessions = {}
-    for tenant in ("victim", "acme"):
+    for tenant in ("victim", "curious"):
         served = account.service().for_tenant(tenant)
         commit(served, SessionKey(tenant, "v1"), plain_turn(1))
         memory = served.store.load(SessionKey(tenant, "v1"))
@@ -262,8 +262,8 @@ def test_vectors_of_other_tenants_are_neither_found_nor_read_nor_written(account
         assert own.put(memory.session, "m", 1, [vector])
         assert own.resume(memory.session, "m") == 1
         assert [turn for turn, _ in own.closest(memory.session, "m", vector, 10)] == [1]
-    other = DynamoVectors(account.clients("acme").dynamodb, "memory", 8)
-    for guess in ("", sessions["acme"].epoch, "0" * 32):
+    other = DynamoVectors(account.clients("curious").dynamodb, "memory", 8)
+    for guess in ("", sessions["curious"].epoch, "0" * 32):
         guessed = replace(sessions["victim"], epoch=guess)
         assert list(other.closest(guessed, "m", vector, 10)) == []
         with pytest.raises(StoreError, match="AccessDenied"):
