@@ -3,6 +3,7 @@
 import hashlib
 from typing import Any
 
+from api.cursors import list_name, read_cursor, write_cursor
 from api.deadlines import seconds_left
 from api.problems import RefusedError
 from api.replies import Reply, answered
@@ -24,21 +25,35 @@ USAGE = "/v1/sessions/{session_id}/usage"
 NDJSON = "application/x-ndjson"
 MAX_TURN_NUMBER = 999_999_999_999
 
-EXPORT_SECONDS = 24.0
-"""After that the client is asked to come again; API Gateway gives up after 29 seconds."""
+EXPORT_SECONDS = 20.0
+"""After that the answer leads to where the export goes on; API Gateway gives up after 29 seconds,
+and what is read until then has to be stored."""
 
 IMPORT_SECONDS = 20.0
 """After that the answer says how much went in, and the same request goes on."""
 
 
 def get_export(request: Request, service: Turnfold) -> Reply:
-    """Everything of a session as JSON Lines; where it is large, a link to it (303)."""
-    exported = service.export(request.session_key, seconds_left(EXPORT_SECONDS))
+    """Everything of a session as JSON Lines; where it is large, a link to it (303).
+
+    Where that takes long, the 303 leads to the same route with a cursor, and goes on there: whoever
+    follows it arrives at the link.
+    """
+    key = request.session_key
+    name = list_name("export", key.tenant, key.session_id)
+    position = read_cursor(name, request.query("cursor"))
+    exported = service.export(key, position, seconds_left(EXPORT_SECONDS))
     if exported.text is not None:
         return Reply(text=exported.text, content_type=NDJSON)
-    url, expires_at = exported.url or "", exported.expires_at
-    body = {"url": url, "expires_at": None if expires_at is None else format_time(expires_at)}
-    return Reply(303, body, {"Location": url})
+    cursor = write_cursor(name, exported.position)
+    expires_at = exported.expires_at
+    body = {
+        "url": exported.url,
+        "expires_at": None if expires_at is None else format_time(expires_at),
+        "next_cursor": cursor,
+    }
+    # Without a path: what stands before it, such as the name of a stage, only the client knows.
+    return Reply(303, body, {"Location": exported.url or f"?cursor={cursor}"})
 
 
 def post_import(request: Request, service: Turnfold) -> Reply:

@@ -212,7 +212,10 @@ OPERATIONS: dict[str, Operation] = {
         problems=(400, 404, 409),
     ),
     f"GET {SESSION}/export": Operation(
-        "Operations", answers={200: "ExportLines", 303: "ExportLink"}, problems=(404,)
+        "Operations",
+        query=(_query("cursor", {"type": "string"}, "next_cursor of an export that takes long"),),
+        answers={200: "ExportLines", 303: "ExportLink"},
+        problems=(404,),
     ),
     f"POST {SESSION}/import": Operation(
         "Operations",

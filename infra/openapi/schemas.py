@@ -213,7 +213,9 @@ SCHEMAS: dict[str, Schema] = {
         "type": "string",
         "description": "JSON Lines: objects of the types session, pin, summary and turn",
     },
-    "ExportLink": record({"url": TEXT, "expires_at": nullable(TIME)}),
+    "ExportLink": record(
+        {"url": nullable(TEXT), "expires_at": nullable(TIME), "next_cursor": nullable(TEXT)}
+    ),
     "ImportInput": {
         "description": "An export (JSON Lines), or messages of OpenAI, LangChain or mm-memory",
         "anyOf": [

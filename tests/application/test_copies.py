@@ -23,6 +23,7 @@ from turnfold.application.pins_by_hand import pin_input
 from turnfold.application.sessions import SessionInput
 from turnfold.domain.errors import (
     BadJsonError,
+    InvalidCursorError,
     InvalidImportError,
     SessionExistsError,
     SessionNotFoundError,
@@ -146,6 +147,65 @@ def test_an_export_holds_few_records_at_a_time() -> None:
     for _ in range(10):
         next(lines)
     assert service.bucket.gets - before <= 200
+
+
+def test_an_export_that_takes_long_goes_on_request_by_request() -> None:
+    service = filled(ArchiveService(), turns=100)
+    whole = exported(service)
+    position, requests = None, 0
+    while True:
+        # Time is up at once, and later in the middle of what is read together.
+        left = iter([1.0] * (7 * requests) + [0.0])
+        done = service.export(KEY, position, lambda left=left: next(left))  # type: ignore[misc]
+        requests += 1
+        position = done.position
+        if position is None:
+            break
+        assert (done.url, done.text) == (None, None)
+        service.commit(plain_turn(100 + requests))
+    assert requests > 3
+    data = service.bucket.get(done.url or "")
+    assert data == whole.encode()
+
+
+@pytest.mark.parametrize(
+    "position", ["", "a", "id1.jsonl:0:1", "../id1.jsonl:1:1", "id1.jsonl:1:9999"]
+)
+def test_a_position_that_leads_nowhere_is_refused(position: str) -> None:
+    service = filled(ArchiveService(), turns=3)
+    with pytest.raises(InvalidCursorError):
+        service.export(KEY, position)
+    with pytest.raises(InvalidCursorError):
+        service.export(KEY, "id1.jsonl:1:3")
+
+
+def test_an_export_is_over_when_its_session_is_erased() -> None:
+    service = filled(ArchiveService(), turns=3)
+    position = service.export(KEY, None, lambda: 0.0).position
+    service.delete.session(KEY)
+    with pytest.raises(SessionNotFoundError):
+        service.export(KEY, position)
+    service.drain_archive()
+    assert service.objects_of() == []
+    filled(service, turns=3)
+    with pytest.raises(InvalidCursorError):
+        service.export(KEY, position)
+
+
+def test_large_turns_are_few_in_memory() -> None:
+    service = ArchiveService(pin_mode="off", auto_compression=False)
+    text = "x" * 900_000
+    turn = [{"role": "user", "content": text}, {"role": "assistant", "content": "ok"}]
+    for _ in range(60):
+        service.commit(turn)
+    session = service.memory().session
+    records = service.transcript.stream(session)
+    read = 0
+    for record in records:
+        before = service.bucket.gets
+        read = record.turn.number
+        assert before - read <= 16
+    assert read == 60
 
 
 def test_an_export_of_nothing_is_not_found() -> None:

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contract.conftest import MINISTACK, MOTO, Stores
+from turnfold.adapters import s3_exports
 from turnfold.adapters.s3_archive import segment_key, session_prefix
-from turnfold.adapters.s3_exports import LINK_SECONDS, PART_BYTES, S3Exports
+from turnfold.adapters.s3_exports import (
+    LINK_SECONDS,
+    MIN_PART_BYTES,
+    PART_BYTES,
+    S3Exports,
+)
 from turnfold.adapters.s3_objects import S3SessionObjects
-from turnfold.domain.errors import StoreError
+from turnfold.domain.errors import InvalidCursorError, StoreError
 from turnfold.domain.segments import Segment, pack_segment
 
 if TYPE_CHECKING:
@@ -40,6 +46,29 @@ def test_chunks_become_one_file(stores: Stores, size: int) -> None:
     assert stored(stores, "e.jsonl") == line * count
     assert link.expires_at == stores.clock() + timedelta(seconds=LINK_SECONDS)
     assert "e.jsonl" in link.url
+
+
+@pytest.mark.parametrize("size", [10, MIN_PART_BYTES - 1, MIN_PART_BYTES, 2 * MIN_PART_BYTES + 7])
+@pytest.mark.parametrize("more", [b"", b"the rest\n"])
+def test_an_earlier_file_comes_first(
+    stores: Stores, size: int, more: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_exports, "COPY_BYTES", MIN_PART_BYTES + 1000)
+    exports, key = exports_of(stores), stores.key("a/b ü")
+    earlier = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    folder = f"{session_prefix(key)}exports/"
+    assert stores.services is not None
+    bucket, s3 = stores.services.bucket, stores.services.s3
+    s3.put_object(Bucket=bucket, Key=f"{folder}one.jsonl", Body=earlier)
+    exports.store(key, "two.jsonl", [more] if more else [], "one.jsonl")
+    found = s3.get_object(Bucket=bucket, Key=f"{folder}two.jsonl")["Body"].read()
+    assert found == earlier + more
+
+
+def test_an_earlier_file_that_is_gone_is_said(stores: Stores) -> None:
+    with pytest.raises(InvalidCursorError):
+        exports_of(stores).store(stores.key(), "two.jsonl", [b"x"], "one.jsonl")
+    assert list(stores.objects.list_versions(stores.key(), 10)) == []
 
 
 def test_what_breaks_off_leaves_nothing(stores: Stores) -> None:

@@ -8,6 +8,7 @@ from turnfold.adapters.s3_archive import session_prefix
 from turnfold.adapters.s3_exports import LINK_SECONDS
 from turnfold.application.ports.clock import Clock
 from turnfold.application.ports.exports import Link
+from turnfold.domain.errors import InvalidCursorError
 from turnfold.domain.sessions import SessionKey
 
 
@@ -19,8 +20,13 @@ class InMemoryExports:
         self._bucket = bucket
         self._clock = clock
 
-    def store(self, key: SessionKey, name: str, chunks: Iterable[bytes]) -> Link:
+    def store(
+        self, key: SessionKey, name: str, chunks: Iterable[bytes], earlier: str | None = None
+    ) -> Link:
         """See `ExportFiles`."""
-        object_name = f"{session_prefix(key)}exports/{name}"
-        self._bucket.put(object_name, b"".join(chunks))
-        return Link(object_name, self._clock() + timedelta(seconds=LINK_SECONDS))
+        folder = f"{session_prefix(key)}exports/"
+        before = b"" if earlier is None else self._bucket.get(f"{folder}{earlier}")
+        if before is None:
+            raise InvalidCursorError("begin the export anew")
+        self._bucket.put(f"{folder}{name}", before + b"".join(chunks))
+        return Link(f"{folder}{name}", self._clock() + timedelta(seconds=LINK_SECONDS))

@@ -1,9 +1,16 @@
-"""Exporting a session: everything of it as JSON Lines, a few turns in memory at a time."""
+"""Exporting a session: everything of it as JSON Lines, a few turns in memory at a time.
+
+A small one is the answer itself. A larger one becomes a file, and one that takes longer than a
+request may take becomes a file in several requests: each of them goes on where the one before it
+was cut off, and what it leaves is a file that holds all so far.
+"""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from turnfold.application.ports.bells import ArchiveBell
 from turnfold.application.ports.clock import NewId
@@ -12,25 +19,31 @@ from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.read_memory import require_memory
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.ringing import ring_archivist_gently
-from turnfold.domain.errors import ThrottledError
+from turnfold.domain.errors import InvalidCursorError
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import PinStatus
 from turnfold.domain.portable import pin_object, session_object, summary_object
-from turnfold.domain.sessions import SessionKey
+from turnfold.domain.sessions import Session, SessionKey
 
 MAX_INLINE_BYTES = 4_500_000
 """Of an answer, as a JSON text within a Lambda answer of 6 MB; a larger export becomes a link."""
 
 PAGE = 100
 
+_POSITION = re.compile(r"([0-9a-z]{1,64}\.jsonl):([1-9][0-9]{0,11}):([0-9]{1,12})")
+
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The export itself, or where it can be fetched until when."""
+    """The export itself, or where it can be fetched until when.
+
+    Or, where time ran out, the `position` at which the next request goes on.
+    """
 
     text: str | None = None
     url: str | None = None
     expires_at: datetime | None = None
+    position: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +57,30 @@ class ExportSession:
     new_id: NewId
 
     def __call__(
-        self, key: SessionKey, seconds_left: Callable[[], float] = lambda: 1e9
+        self,
+        key: SessionKey,
+        position: str | None = None,
+        seconds_left: Callable[[], float] = lambda: 1e9,
     ) -> Exported:
-        """The export of a session; a link if it is large.
+        """The export of a session, or the rest of one that was cut off at a position.
 
-        Raises `SessionNotFoundError`, `DamagedRecordError`, `StoreError`, and `ThrottledError` if
-        time runs out: thousands of records that were not rolled up yet take long to read.
+        It has the turns that there were when it began. Each request gets some turns further,
+        however little time it has. Raises `SessionNotFoundError`, `InvalidCursorError` for a
+        position of an export that is gone, `DamagedRecordError` and `StoreError`.
         """
         memory = require_memory(self.store, key)
-        lines = _in_time(self.lines(memory), seconds_left)
+        session = memory.session
+        if position is None:
+            turns = _Turns(self.transcript, session, 1, session.committed_through, seconds_left)
+            lines = chain(_about(self.store, memory), turns)
+            return self._begin(session, lines, turns)
+        earlier, next_turn, last_turn = _read_position(position)
+        if last_turn > session.committed_through:
+            raise InvalidCursorError("begin the export anew")
+        turns = _Turns(self.transcript, session, next_turn, last_turn, seconds_left)
+        return self._store(session, iter(turns), turns, earlier)
+
+    def _begin(self, session: Session, lines: Iterator[bytes], turns: "_Turns") -> Exported:
         head: list[bytes] = []
         size = 0
         for line in lines:
@@ -62,41 +90,88 @@ class ExportSession:
             if size > MAX_INLINE_BYTES:
                 break
         else:
-            return Exported(text=b"".join(head).decode())
-        try:
-            link = self.files.store(key, f"{self.new_id()}.jsonl", _chained(head, lines))
-        except ThrottledError:
-            ring_archivist_gently(self.archive_bell, memory.session)
-            raise
-        return Exported(url=link.url, expires_at=link.expires_at)
+            if turns.are_complete:
+                return Exported(text=b"".join(head).decode())
+        return self._store(session, _chained(head, lines), turns)
+
+    def _store(
+        self,
+        session: Session,
+        lines: Iterator[bytes],
+        turns: "_Turns",
+        earlier: str | None = None,
+    ) -> Exported:
+        """Write a file of what an earlier one holds and these lines."""
+        name = f"{self.new_id()}.jsonl"
+        link = self.files.store(session.key, name, lines, earlier)
+        if turns.are_complete:
+            return Exported(url=link.url, expires_at=link.expires_at)
+        # Single records take long to read; segments do not.
+        ring_archivist_gently(self.archive_bell, session)
+        return Exported(position=f"{name}:{turns.next_turn}:{turns.last_turn}")
 
     def lines(self, memory: WorkingMemory) -> Iterator[bytes]:
         """The lines: the session, its pins, its summaries, and all its turns."""
         session = memory.session
-        yield _line(session_object(session, memory.profile))
-        for pin in memory.pins:
-            yield _line(pin_object(pin))
-        for status in PinStatus:
-            position = None
-            while status is not PinStatus.ACTIVE:
-                page = self.store.list_former_pins(session.key, status, PAGE, position)
-                for pin in page.items:
-                    yield _line(pin_object(pin))
-                position = page.next_position
-                if position is None:
-                    break
-        for summary in memory.summaries:
-            yield _line(summary_object(summary))
-        for record in self.transcript.stream(session):
+        yield from _about(self.store, memory)
+        yield from _Turns(self.transcript, session, 1, session.committed_through)
+
+
+class _Turns:
+    """The lines of some turns, until they or the time come to an end. To be iterated once."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        session: Session,
+        next_turn: int,
+        last_turn: int,
+        seconds_left: Callable[[], float] = lambda: 1e9,
+    ) -> None:
+        self.next_turn = next_turn
+        self.last_turn = last_turn
+        self._records = transcript.stream(session, next_turn, last_turn)
+        self._seconds_left = seconds_left
+
+    @property
+    def are_complete(self) -> bool:
+        return self.next_turn > self.last_turn
+
+    def __iter__(self) -> Iterator[bytes]:
+        for record in self._records:
             # The record is a JSON object in one line; it becomes one with a type.
             yield b'{"type":"turn",' + record.raw[1:] + b"\n"
+            self.next_turn = record.turn.number + 1
+            # Looked at behind a turn, so that every request gets further.
+            if self._seconds_left() <= 0:
+                return
 
 
-def _in_time(lines: Iterator[bytes], seconds_left: Callable[[], float]) -> Iterator[bytes]:
-    for line in lines:
-        if seconds_left() <= 0:
-            raise ThrottledError("the export takes too long now; ask again in a minute")
-        yield line
+def _about(store: MemoryStore, memory: WorkingMemory) -> Iterator[bytes]:
+    """The lines before the turns: the session, its pins of every status, its summaries."""
+    session = memory.session
+    yield _line(session_object(session, memory.profile))
+    for pin in memory.pins:
+        yield _line(pin_object(pin))
+    for status in PinStatus:
+        position = None
+        while status is not PinStatus.ACTIVE:
+            page = store.list_former_pins(session.key, status, PAGE, position)
+            for pin in page.items:
+                yield _line(pin_object(pin))
+            position = page.next_position
+            if position is None:
+                break
+    for summary in memory.summaries:
+        yield _line(summary_object(summary))
+
+
+def _read_position(position: str) -> tuple[str, int, int]:
+    """The name of the file so far, the next turn and the last one."""
+    found = _POSITION.fullmatch(position)
+    if not found:
+        raise InvalidCursorError("send next_cursor as it was answered")
+    return found[1], int(found[2]), int(found[3])
 
 
 def _line(value: object) -> bytes:

@@ -25,8 +25,11 @@ PARALLEL_READS = 8
 ATTEMPTS = 4
 """Reads begun anew because records were moved meanwhile; each turn is moved three times in all."""
 
-CHUNK_TURNS = 200
-"""Turns of a long read that are in memory at once."""
+FIRST_CHUNK_TURNS = 16
+CHUNK_TURNS = 128
+CHUNK_BYTES = 8 * 1024 * 1024
+"""Turns of a long read that are in memory at once: few at first, then more as long as they are
+small. A turn may have a megabyte, and a function has one gigabyte."""
 
 CACHED_SEGMENTS = 3
 """Segments kept for the next page of the same reader."""
@@ -73,8 +76,12 @@ class Transcript:
         """
         last = session.committed_through if to_turn is None else to_turn
         last = min(last, session.committed_through)
-        for first in range(max(1, from_turn), last + 1, CHUNK_TURNS):
-            yield from self.records(session, first, min(first + CHUNK_TURNS - 1, last))
+        first, turns = max(1, from_turn), FIRST_CHUNK_TURNS
+        while first <= last:
+            records = self.records(session, first, min(first + turns - 1, last))
+            yield from records
+            first += turns
+            turns = _next_chunk(turns, sum(len(one.raw) for one in records))
 
     def records(self, session: Session, from_turn: int, to_turn: int) -> tuple[ArchivedRecord, ...]:
         """The records that count of a range. Raises the same as `turns`."""
@@ -228,3 +235,10 @@ class Transcript:
                 self._cache.pop(next(iter(self._cache)), None)
             self._cache[name] = lines
         return lines
+
+
+def _next_chunk(turns: int, size: int) -> int:
+    """How many turns to read next, after so many that had so many bytes."""
+    if 2 * size <= CHUNK_BYTES:
+        return min(2 * turns, CHUNK_TURNS)
+    return turns if size <= CHUNK_BYTES else max(1, turns * CHUNK_BYTES // size)

@@ -108,7 +108,12 @@ class ServiceClient:
 
 
 class _Redirect(urllib.request.HTTPRedirectHandler):
-    """Follows a link without handing the key to whoever it leads to."""
+    """Follows a link; the key goes along only where it leads to the service itself.
+
+    An export that takes long leads from request to request.
+    """
+
+    max_redirections = 1000
 
     def redirect_request(
         self,
@@ -121,9 +126,14 @@ class _Redirect(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         """See `HTTPRedirectHandler`."""
         followed = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if followed is not None:
+        if followed is not None and _origin(newurl) != _origin(req.full_url):
             followed.remove_header("Authorization")
         return followed
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.netloc
 
 
 _OPENER = urllib.request.build_opener(_Redirect)

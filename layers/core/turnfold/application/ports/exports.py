@@ -19,6 +19,12 @@ class Link:
 class ExportFiles(Protocol):
     """Files that are made to be fetched soon; they are removed by themselves after a day."""
 
-    def store(self, key: SessionKey, name: str, chunks: Iterable[bytes]) -> Link:
-        """Store the chunks as one file of a session, holding few of them at a time."""
+    def store(
+        self, key: SessionKey, name: str, chunks: Iterable[bytes], earlier: str | None = None
+    ) -> Link:
+        """Store the chunks as one file of a session, holding few of them at a time.
+
+        Before them comes what an earlier file of the session holds, if one is named. Raises
+        `InvalidCursorError` if that is gone.
+        """
         ...
