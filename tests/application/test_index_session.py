@@ -93,7 +93,7 @@ def test_each_turn_is_embedded_once() -> None:
 
 def test_another_models_vectors_are_replaced() -> None:
     service = Service(embedder=WordEmbedder())
-    fill(service, 70, {})
+    fill(service, SMALLEST + 6, {})
     service.index_session(KEY)
     newer = WordEmbedder()
     newer.name = "other"
@@ -105,10 +105,10 @@ def test_another_models_vectors_are_replaced() -> None:
 def test_words_are_indexed_though_the_embedding_model_is_down() -> None:
     embedder = WordEmbedder()
     service = Service(embedder=embedder)
-    fill(service, 70, {})
+    fill(service, SMALLEST + 6, {})
     embedder.fails = True
     assert not service.index_session(KEY)
-    assert list(ranges(service)) == list(cover(70))
+    assert list(ranges(service)) == list(cover(SMALLEST + 6))
     embedder.fails = False
     assert service.index_session(KEY)
     assert len(ranges(service, vectors_shelf(embedder.name))) == 2

@@ -84,7 +84,8 @@ def test_a_word_finds_its_turn_wherever_it_stands(number: int, indexed: bool) ->
 
 def test_an_index_changes_no_answer() -> None:
     service = Service()
-    fill(service, 3 * SMALLEST + 5, {40: "harbour lantern", 64: "lantern", 65: "harbour", 190: "x"})
+    said = {SMALLEST: "lantern", SMALLEST + 1: "harbour", 3 * SMALLEST - 2: "x"}
+    fill(service, 3 * SMALLEST + 5, {40: "harbour lantern"} | said)
     queries = ["lantern harbour", "topic 4", "small talk", "absent"]
     before = [service.search(KEY, query) for query in queries]
     service.index_session(KEY)

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 
 from turnfold.domain.sessions import TurnRange
 
-SMALLEST = 64
-"""Turns of the smallest piece. Fewer would cost a session more writes: with 64, a thousand turns
-cost 19. The newest, which no piece holds, are read from working memory and the transcript."""
+SMALLEST = 128
+"""Turns of the smallest piece. Fewer would cost a session more writes: with 128, a thousand turns
+cost 7. The newest, which no piece holds, are read from working memory and the transcript."""
 
-FACTOR = 6
+FACTOR = 4
 LARGEST = SMALLEST * FACTOR * FACTOR
-"""2,304 turns: a few megabytes, which a function reads at once."""
+"""2,048 turns: a few megabytes, which a function reads at once."""
 
 SIZES = (LARGEST, SMALLEST * FACTOR, SMALLEST)
 
