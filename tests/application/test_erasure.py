@@ -49,6 +49,7 @@ def watched(**settings: Any) -> tuple[ArchiveService, Interference]:
 
 def assert_gone(service: ArchiveService, key: SessionKey = KEY) -> None:
     assert key not in service.raw_store.sessions
+    assert not service.raw_store.answers.get(key)
     assert service.objects_of(key) == []
 
 
@@ -325,6 +326,21 @@ def calls_of_a_compaction(model: ScriptedModel) -> int:
 
 
 @pytest.mark.parametrize("at", range(1, calls_of_a_compaction(ScriptedModel()) + 1))
+def test_a_compactor_that_goes_on_after_an_erasure_leaves_nothing(at: int) -> None:
+    service, interference = watched(model=ScriptedModel())
+    service.commit_plain(9, words=60)
+
+    def erase() -> None:
+        interference.disarm()
+        service.delete.session(KEY)
+        service.drain_archive()
+
+    interference.arm(at, erase)
+    service.ring()
+    assert_gone(service)
+
+
+@pytest.mark.parametrize("at", range(1, calls_of_a_compaction(ScriptedModel()) + 1))
 def test_a_late_compactor_brings_nothing_back(at: int) -> None:
     """The id may be in use again when the compactor of the erased session goes on."""
     service, interference = watched(model=ScriptedModel())
@@ -345,7 +361,7 @@ def test_a_late_compactor_brings_nothing_back(at: int) -> None:
     service.ring()
     stored = service.raw_store.sessions[KEY]
     assert stored.session.committed_through == 1
-    assert "word" not in str(stored)
+    assert "word" not in str((stored, service.raw_store.answers.get(KEY)))
     assert service.verify(KEY).ok
 
 

@@ -269,3 +269,27 @@ def test_only_the_listed_versions_go(stores: Stores) -> None:
     stores.objects.remove_versions(versions)
     assert stores.archive.get_record(stores.key(), 1, "t") == b"new"
     stores.objects.remove_versions([])
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_is_written_too_late_is_not_kept(stores: Stores, anew: bool) -> None:
+    """By whoever read the session before it was erased, however long ago."""
+    filled(stores)
+    before = session_of(stores)
+    gone(stores)
+    if anew:
+        stores.store.write(Change(key=before.key, creates=replace(before, epoch="e2")))
+    answer, at = ModelAnswer("text", "stop", "model"), START + timedelta(days=1)
+    stores.store.put_model_answer(before.key, "step", answer, at, before.epoch, A_USAGE)
+    stores.store.add_usage(before.key, before.epoch, A_USAGE)
+    with pytest.raises(GuardFailedError):
+        stores.store.write(Change(key=before.key, epoch=before.epoch, pins=(a_pin("p9"),)))
+    record = a_record("late")
+    with pytest.raises(GuardFailedError):
+        stores.store.write(Change(key=before.key, epoch=before.epoch, amends=record))
+    with pytest.raises(GuardFailedError):
+        stores.store.postpone(before, at)
+    assert stores.store.get_model_answer(before.key, "step") is None
+    assert list(stores.store.read_usage(before.key)) == []
+    assert stores.store.get_pin(before.key, "p9") is None
+    assert stores.store.read_session(before.key, "late")[1] is None

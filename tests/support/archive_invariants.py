@@ -123,7 +123,8 @@ def check_i12_gone(service: ArchiveService, key: SessionKey, gone: Iterable[str]
     words = tuple(gone)
     if not words:
         return
-    everything = str(service.raw_store.sessions.get(key, ""))
+    store = service.raw_store
+    everything = str((store.sessions.get(key), store.answers.get(key)))
     for name in {one.name for one in service.bucket.list_versions(key, 10**6)}:
         data = service.bucket.get(name) or b""
         plain = gzip.decompress(data) if name.endswith(".gz") else data

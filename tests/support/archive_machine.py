@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from turnfold.domain.sessions import SessionKey
 
 ARCHIVE_CALLS = 20
+LATE_CALLS = 8
+"""Of a compaction: within these it has read the session, asked the model and written once."""
 REFUSALS = (SessionErasingError, SessionNotFoundError, CommitConflictError, StoreError)
 EXPIRE_DAYS = 3
 
@@ -228,6 +230,29 @@ class LongConversations(Conversations):
     ) -> None:
         self.stage.burst(key, count)
         self.stage.archivist(data, key, lambda: self.stage.tend(key))
+
+    @rule(
+        key=keys,
+        count=st.integers(4, 9),
+        at=st.integers(1, LATE_CALLS),
+        anew=st.booleans(),
+    )
+    def worker_is_overtaken_by_an_erasure(
+        self, key: SessionKey, count: int, at: int, anew: bool
+    ) -> None:
+        """The compactor goes on after the erasure, perhaps beside a later life of the session."""
+        self.stage.burst(key, count)
+
+        def overtake() -> None:
+            self.stage.delete(key)
+            self.stage.service.drain_archive()
+            if anew:
+                self.stage.burst(key, 1)
+            self.stage.check()
+
+        self.stage.interference.arm(at, overtake)
+        self.stage.compact(key, forced=True)
+        self.stage.interference.disarm()
 
     @rule(key=keys, data=st.data())
     def archivist_tends(self, key: SessionKey, data: st.DataObject) -> None:

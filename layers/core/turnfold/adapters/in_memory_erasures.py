@@ -89,7 +89,7 @@ class InMemoryErasures:
         """See `Erasures`."""
         with self._store.lock:
             stored = self._erasing(session)
-            kinds = _kinds(stored)
+            kinds = [*_kinds(stored), self._store.answers.get(session.key, {})]
             before = len(stored.vectors)
             removed = 0
             for kind in kinds:

@@ -37,7 +37,6 @@ class StoredSession:
     pins: dict[str, Pin] = field(default_factory=dict)
     former_pins: dict[str, Pin] = field(default_factory=dict)
     idempotency: dict[str, IdempotencyRecord] = field(default_factory=dict)
-    answers: dict[str, tuple[ModelAnswer, datetime]] = field(default_factory=dict)
     usage: dict[tuple[str, str], Usage] = field(default_factory=dict)
     vectors: dict[int, array[float]] = field(default_factory=dict)
     vector_marks: dict[str, int] = field(default_factory=dict)
@@ -58,6 +57,8 @@ class InMemoryStore:
         self._sessions: dict[SessionKey, StoredSession] = {}
         self.open_turns: dict[SessionKey, OpenTurn] = {}
         self.open_turn_records: dict[tuple[SessionKey, str], IdempotencyRecord] = {}
+        self.answers: dict[SessionKey, dict[str, tuple[ModelAnswer, datetime]]] = {}
+        """Apart from the sessions, as in the table, where an item may outlive its session."""
 
     @property
     def lock(self) -> threading.RLock:
@@ -194,10 +195,10 @@ class InMemoryStore:
     def get_model_answer(self, key: SessionKey, step_id: str) -> ModelAnswer | None:
         """See `MemoryStore`."""
         with self._lock:
-            items = self._sessions.get(key)
-            if items is None or step_id not in items.answers:
+            kept = self.answers.get(key, {}).get(step_id)
+            if kept is None:
                 return None
-            answer, expires_at = items.answers[step_id]
+            answer, expires_at = kept
             return answer if expires_at > self._clock() else None
 
     def put_model_answer(
@@ -213,7 +214,7 @@ class InMemoryStore:
         with self._lock:
             items = self._live(key, epoch)
             if items is not None:
-                items.answers[step_id] = (answer, expires_at)
+                self.answers.setdefault(key, {})[step_id] = (answer, expires_at)
                 _add_usage(items, usage)
 
     def add_usage(self, key: SessionKey, epoch: str, usage: Usage) -> None:

@@ -110,7 +110,9 @@ class Chat:
         try:
             usage = usage_of({"usage": reply.usage, "model": reply.model}, asked.model)
             turn = TurnToCommit(messages)
-            answer = self.commit(key, turn, request, extra=body, usage=usage).answer
+            epoch = session.epoch if session else None
+            done = self.commit(key, turn, request, extra=body, usage=usage, epoch=epoch)
+            answer = done.answer
         except (StoreError, ConflictError, TurnTooLargeError) as error:
             logger.warning(
                 "chat not committed",

@@ -106,13 +106,15 @@ class CommitTurn:
         closes: OpenTurnRef | None = None,
         judged_next: bool = False,
         usage: Usage | None = None,
+        epoch: str | None = None,
     ) -> Committed:
         """The answer of the contract (201), and the turn with the session after it.
 
         `extra` are further members of the answer, with which it is 200 (chat). `closes` is the open
         turn that is committed. With `judged_next` the caller goes on to judge the turn of a session
         that judges at once, and calls `ring` after that: else the compactor would judge it too.
-        `usage` is what the turn has cost.
+        `usage` is what the turn has cost. `epoch` is that of the session that the turn was made
+        from: what was said by an erased session's memory does not go into a later one.
 
         Raises the errors of `TurnToCommit.check`, `UserMismatchError`, `IdempotencyMismatchError`,
         `SessionErasingError`, or `CommitConflictError` when other commits were faster each time;
@@ -124,6 +126,8 @@ class CommitTurn:
             session, record = self.store.read_session(key, request.key_hash)
             if record:
                 return Committed(request.replay(record))
+            if epoch is not None and (session is None or session.epoch != epoch):
+                raise SessionErasingError("the session was erased meanwhile")
             try:
                 committed = self._commit(key, session, sent, request, extra, closes, usage)
             except GuardFailedError as error:

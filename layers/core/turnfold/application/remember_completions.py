@@ -250,6 +250,7 @@ class RememberCompletions:
         reason = "answer"
         if reply is not None:
             try:
+                self._check_life(exchange)
                 if exchange.history:
                     self.take_history(exchange.key, exchange.history, exchange.request)
                 if tool_calls(reply):
@@ -262,6 +263,16 @@ class RememberCompletions:
         )
         self._charge(exchange, answer)
         return Completion(answer, kept=False)
+
+    def _check_life(self, exchange: _Exchange) -> None:
+        """Raise `SessionErasingError` if the session whose memory was asked from is gone.
+
+        A streamed answer may take longer than an erasure. It must not begin a new session.
+        """
+        if exchange.session is not None:
+            now, _ = self.store.read_session(exchange.key, None)
+            if now is None or now.epoch != exchange.session.epoch:
+                raise SessionErasingError("the session was erased meanwhile")
 
     def _committed(
         self, exchange: _Exchange, answer: Mapping[str, Any], reply: Message
