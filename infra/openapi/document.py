@@ -132,9 +132,10 @@ def _header(name: str) -> dict[str, Any]:
 def _responses(route: Route, about: Operation) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status, schema in about.answers.items():
-        content: dict[str, Any] = {"application/json": {"schema": ref(schema)}} if schema else {}
+        kind = "application/x-ndjson" if schema == "ExportLines" else "application/json"
+        content: dict[str, Any] = {kind: {"schema": ref(schema)}} if schema else {}
         if schema == "Completion":
-            content["text/event-stream"] = {"schema": {"type": "string"}}
+            content["text/event-stream"] = {}
         if route.template == "/docs":
             content = {"text/html": {"schema": {"type": "string"}}}
         responses[str(status)] = {"description": STATUS_TEXTS[status]} | (
@@ -156,7 +157,8 @@ def _problems(route: Route, about: Operation) -> set[int]:
     if route.scope is None:
         return set()
     own = {422} if "{session_id}" in route.template else set()
-    return {*ALWAYS, *own, *about.problems}
+    body = {400} if about.body else set()
+    return {*ALWAYS, *own, *body, *about.problems}
 
 
 def _problem_schema() -> dict[str, Any]:

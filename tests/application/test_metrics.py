@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
+from support.fake_completions import FakeCompletions
 from support.measurements import RecordedMetrics
 from support.service import KEY, ScriptedModel, Service, down, plain_turn
 from turnfold.application.compact_session import Ring
-from turnfold.application.measured_model import MeasuredChatModel, MeasuredModel
+from turnfold.application.measured_model import (
+    MeasuredChatModel,
+    MeasuredCompletions,
+    MeasuredModel,
+)
 from turnfold.application.ports.models import ChatReply, ModelAnswer, ModelRequest
 from turnfold.application.read_context import ContextRequest
 from turnfold.domain.errors import ModelFailedError
@@ -118,3 +123,25 @@ def test_a_failure_of_the_model_is_counted_and_passed_on(metrics: RecordedMetric
     with pytest.raises(ModelFailedError):
         model.ask(REQUEST)
     assert metrics.sum(Metric.MODEL_FAILURES) == metrics.sum(Metric.MODEL_CALLS) == 1
+
+
+def test_completions_are_counted_as_chats_are(metrics: RecordedMetrics) -> None:
+    door = MeasuredCompletions(FakeCompletions(), metrics)
+    door.complete({})
+    list(door.stream({}, with_usage=True))
+    abandoned = door.stream({})
+    next(abandoned)
+    abandoned.close()
+    door.models()
+    assert metrics.values[Metric.MODEL_CALLS] == [1, 1, 1]
+    assert metrics.sum(Metric.MODEL_FAILURES) == 0
+    assert metrics.values[Metric.MODEL_INPUT_TOKENS] == [11, 11, 0]
+    assert metrics.values[Metric.MODEL_OUTPUT_TOKENS] == [7, 7, 0]
+
+
+def test_completions_that_fail_are_counted(metrics: RecordedMetrics) -> None:
+    door = MeasuredCompletions(FakeCompletions([ModelFailedError("down", 500)]), metrics)
+    for ask in (door.complete, door.stream):
+        with pytest.raises(ModelFailedError):
+            ask({})
+    assert metrics.sum(Metric.MODEL_FAILURES) == 2

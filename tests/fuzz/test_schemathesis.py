@@ -6,11 +6,13 @@ TURNFOLD_FUZZ_EXAMPLES sets how many requests are made for each route.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
+from moto import mock_aws
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -24,22 +26,21 @@ from api import app
 from infra.local.api_event import Request, api_event
 from infra.openapi.document import document
 from support.api import OPENAI_ROUTES, PROBLEM_MEMBERS, turn
-from support.service import WordCounter
-from turnfold.adapters.in_memory_archive import InMemoryArchive
-from turnfold.adapters.in_memory_doorbell import InMemoryDoorbell
-from turnfold.adapters.in_memory_store import InMemoryStore
+from support.aws import Services, aws_environment, make_services
+from support.fake_completions import FakeCompletions, calling, spoken
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.commit_turn import TurnToCommit
 from turnfold.application.ports.callers import Caller
 from turnfold.bootstrap import Turnfold
-from turnfold.bootstrap.resources import utc_now
 from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
+VOCABULARY = Path(__file__).resolve().parents[2] / "layers" / "vocab" / "vocabulary"
 EXAMPLES = int(os.environ.get("TURNFOLD_FUZZ_EXAMPLES", "20"))
 FIRST_REFUSAL = 400
+WRONG_METHOD = 405
 SESSION = "s1"
 BODIES: dict[str, Any] = {
     "PUT /v1/sessions/{session_id}": {"metadata": {"a": 1}, "system": ["Be brief."]},
@@ -59,25 +60,26 @@ class AnyKey:
         return Caller("local", frozenset({"read", "write", "admin"}))
 
 
-def in_memory() -> Turnfold:
-    """The service with in-memory adapters and one session."""
-    made = Turnfold({})
-    archive = InMemoryArchive()
+def on_emulated_services(services: Services) -> Turnfold:
+    """The service with a model that talks and calls tools by turns, and one session."""
+    made = Turnfold(
+        {
+            "TURNFOLD_TABLE": services.table,
+            "TURNFOLD_BUCKET": services.bucket,
+            "TURNFOLD_QUEUE_URL": services.queue_url,
+            "TURNFOLD_ARCHIVE_QUEUE_URL": services.archive_queue_url,
+            "TIKTOKEN_CACHE_DIR": str(VOCABULARY),
+        }
+    )
     made.__dict__.update(
         keys=AnyKey(),
-        archive=archive,
-        store=InMemoryStore(utc_now),
-        doorbell=InMemoryDoorbell(),
-        counter=WordCounter(),
+        completions=FakeCompletions([spoken(), calling("c1")] * 10_000),
     )
     for number in range(1, 6):
         messages = turn(number)
         request = IdempotentRequest.of("POST turns", str(number), messages)
         made.commit(SessionKey("local", SESSION), TurnToCommit(messages), request)
     return made
-
-
-service = in_memory()
 
 
 def with_examples() -> dict[str, Any]:
@@ -121,8 +123,14 @@ schema = schemathesis.openapi.from_dict(with_examples())
 schema.app = wsgi
 
 
+@pytest.fixture(scope="module")
+def service() -> Iterator[Turnfold]:
+    with aws_environment(None), mock_aws():
+        yield on_emulated_services(make_services(None))
+
+
 @pytest.fixture(autouse=True)
-def handler_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def handler_on_it(service: Turnfold, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "service", lambda: service)
 
 
@@ -140,9 +148,10 @@ def test_every_answer_is_as_documented(case: schemathesis.Case) -> None:
         case.path_parameters["session_id"] = SESSION  # half of the requests meet a session
     response = case.call()
     assert response.status_code < 500, response.text
-    if response.status_code >= FIRST_REFUSAL and case.path in OPENAI_ROUTES:
+    refused = response.status_code >= FIRST_REFUSAL
+    if refused and case.path in OPENAI_ROUTES and response.status_code != WRONG_METHOD:
         assert response.json()["error"].keys() >= {"message", "type", "code", "param"}
-    elif response.status_code >= FIRST_REFUSAL:
+    elif refused:
         assert response.headers["content-type"] == ["application/problem+json"]
         assert response.json().keys() >= PROBLEM_MEMBERS
     case.validate_response(

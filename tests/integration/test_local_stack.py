@@ -128,6 +128,27 @@ def test_a_failing_handler_is_a_problem(client: httpx.Client, path: str, status:
     assert client.get("/healthz").status_code == 200
 
 
+def test_a_body_may_come_in_pieces(stack: RunningStack, client: httpx.Client) -> None:
+    with client.stream("GET", "/pieces/all") as answer:
+        assert answer.headers["transfer-encoding"] == "chunked"
+        assert "content-length" not in answer.headers
+        assert [one.decode() for one in answer.iter_raw()] == ["one ", "zwölf ", "three"]
+    assert client.get("/pieces/all").text == "one zwölf three"
+    old = _raw(stack, b"GET /pieces/all HTTP/1.0\r\nHost: h\r\n\r\n")
+    head, _, body = old.partition(b"\r\n\r\n")
+    assert b"Transfer-Encoding" not in head
+    assert body.decode() == "one zwölf three"
+    assert client.get("/pieces/odd").status_code == 502
+
+
+@pytest.mark.parametrize("how", ["raise", "exit", "hang"])
+def test_pieces_that_break_off_do_not_look_whole(client: httpx.Client, how: str) -> None:
+    with pytest.raises(httpx.RemoteProtocolError):
+        client.get(f"/pieces/{how}")
+    for _ in range(8):  # more than there are environments: each of them is free again
+        assert client.get("/healthz").status_code == 200
+
+
 def test_handlers_see_the_context_and_variables_of_lambda(
     stack: RunningStack, client: httpx.Client
 ) -> None:

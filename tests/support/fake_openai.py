@@ -9,7 +9,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, override
@@ -19,6 +19,7 @@ Json = dict[str, Any]
 _CONTENT = re.compile(r'"content"\s*:\s*("(?:[^"\\]|\\.)*")')
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _SHARE = 3
+OK = 200
 _MOST = 400
 
 
@@ -28,7 +29,9 @@ class Rule:
 
     `text` or `message` is said; `body` is sent instead of a completion, as JSON or as bytes. The
     answer comes after `seconds`, byte by byte with pauses of `drip` seconds, or, with `hang_up`,
-    not at all.
+    not at all. A request to stream is answered in chunks, or by these `chunks`; `before_chunk` is
+    told the number of each one before it is sent, and after `cut_after` of them the connection
+    breaks. `left` is set when the client leaves before the end.
     """
 
     match: str = ""
@@ -42,6 +45,10 @@ class Rule:
     seconds: float = 0.0
     drip: float = 0.0
     hang_up: bool = False
+    chunks: Iterable[Json] | None = None
+    before_chunk: Callable[[int], object] = lambda _number: None
+    cut_after: int | None = None
+    left: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,35 @@ def completion(request: Json, message: Json | None, finish_reason: str | None = 
     }
 
 
+def chunk(delta: Json, finish_reason: str | None = None, **members: Any) -> Json:
+    """A chunk of a streamed answer."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return {**head, "choices": [choice], **members}
+
+
+def in_chunks(whole: Json, *, with_usage: bool) -> Iterator[Json]:
+    """A completion as a stream: word by word, and the arguments of tool calls in halves."""
+    choice, model = whole["choices"][0], {"model": whole["model"]}
+    message = choice["message"]
+    yield chunk({"role": "assistant", "content": "", "refusal": None}, **model)
+    for word in re.findall(r"\S*\s*", message.get("content") or ""):
+        if word:
+            yield chunk({"content": word}, **model)
+    if message.get("refusal"):
+        yield chunk({"refusal": message["refusal"]}, **model)
+    for at, call in enumerate(message.get("tool_calls") or []):
+        given = call["function"]["arguments"]
+        half = len(given) // 2
+        begun = {**call, "index": at, "function": {**call["function"], "arguments": given[:half]}}
+        yield chunk({"tool_calls": [begun]}, **model)
+        rest = {"index": at, "function": {"arguments": given[half:]}}
+        yield chunk({"tool_calls": [rest]}, **model)
+    yield chunk({}, choice["finish_reason"], **model)
+    if with_usage:
+        yield {**chunk({}, **model), "choices": [], "usage": whole["usage"]}
+
+
 def summary(data: str) -> str:
     """The first sentences of the contents in a prompt, at most a third of them."""
     contents = [json.loads(one) for one in _CONTENT.findall(data)]
@@ -155,8 +191,8 @@ def _as_text(body: Json) -> str:
 
 
 def _usual_text(request: Json) -> str:
-    wanted = request.get("response_format")
-    if wanted:
+    wanted = request.get("response_format") or {}
+    if wanted.get("type") == "json_schema":
         return json.dumps(emptiest(wanted["json_schema"]["schema"]))
     content = request["messages"][-1].get("content")
     if isinstance(content, str):
@@ -173,6 +209,13 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
+
+    def do_GET(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        rule = self.server.fake.take(Asked(self.path, headers, {}, time.monotonic())) or Rule(
+            body={"object": "list", "data": [{"id": "talker", "object": "model"}]}
+        )
+        self._send(rule, self._content(rule, {}))
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -191,7 +234,36 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if self.path != "/v1/chat/completions":
             rule = Rule(status=404, body={"error": {"message": "no such path"}})
-        self._send(rule, self._content(rule, request))
+        if request.get("stream") and rule.status == OK and rule.body is None:
+            self._stream(rule, request)
+        else:
+            self._send(rule, self._content(rule, request))
+
+    def _stream(self, rule: Rule, request: Json) -> None:
+        chunks = rule.chunks
+        if chunks is None:
+            options = request.get("stream_options") or {}
+            whole = json.loads(self._content(rule, request))
+            chunks = in_chunks(whole, with_usage=bool(options.get("include_usage")))
+        self.close_connection = True
+        self.send_response(rule.status)
+        for name, value in {"Content-Type": "text/event-stream", **rule.headers}.items():
+            self.send_header(name, value)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            for number, one in enumerate(chunks):
+                if number == rule.cut_after:
+                    return
+                rule.before_chunk(number)
+                self._send_chunk(b"data: " + json.dumps(one).encode() + b"\n\n")
+            self._send_chunk(b"data: [DONE]\n\n")
+            self._send_chunk(b"")
+        except OSError:
+            rule.left.set()
+
+    def _send_chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def _content(self, rule: Rule, request: Json) -> bytes:
         if isinstance(rule.body, bytes):

@@ -113,10 +113,10 @@ def _is_spoken(message: Message) -> bool:
 def _words(message: Message) -> tuple[str, bytes]:
     """Role and content; a text and a list of one text are the same."""
     content = message.get("content")
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
     if not content:
         content = message.get("refusal")
+    elif isinstance(content, str):
+        content = [{"type": "text", "text": content}]
     return message["role"], canonical(content)
 
 

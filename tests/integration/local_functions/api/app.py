@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -82,6 +82,22 @@ def _context(context: LambdaContext) -> dict[str, Any]:
     return _answer(200, facts)
 
 
+def _pieces(how: str) -> dict[str, Any]:
+    def pieces() -> Generator[str]:
+        yield "one "
+        yield "zwölf "
+        if how == "raise":
+            raise ValueError("a word for the log")
+        if how == "exit":
+            os._exit(3)
+        if how == "hang":
+            time.sleep(9)
+        yield "three"
+
+    headers = {"Content-Type": "text/plain", **({"X-Odd": "a\r\nb"} if how == "odd" else {})}
+    return {"statusCode": 200, "headers": headers, "body": pieces()}
+
+
 ROUTES: dict[str, Callable[[str], dict[str, Any]]] = {
     "healthz": lambda _: _answer(200, {"status": "ok"}),
     "sleep": _sleep,
@@ -92,6 +108,7 @@ ROUTES: dict[str, Callable[[str], dict[str, Any]]] = {
     "no-content": lambda _: {"statusCode": 204, "body": ""},
     "binary": lambda _: {"statusCode": 200, "body": "/wD+", "isBase64Encoded": True},
     "cookies": _cookies,
+    "pieces": _pieces,
     "store": _memory,
     "stored": lambda _: _stored(),
 }
