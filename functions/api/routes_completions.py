@@ -8,7 +8,7 @@ from api.event_stream import CONTENT_TYPE, DONE, event, events
 from api.openai_errors import openai_refused
 from api.problems import RefusedError
 from api.replies import Reply
-from api.requests import Request, header_values, max_tokens
+from api.requests import Request, header_values, max_tokens, model_name
 from api.routes import READ, WRITE, Route
 from turnfold.bootstrap import Turnfold
 from turnfold.domain.errors import InvalidIdError, ModelNotConfiguredError
@@ -141,6 +141,7 @@ def _asked(body: Mapping[str, Any]) -> "CompletionRequest":
     modalities = body.get("modalities")
     if body.get("audio") is not None or (isinstance(modalities, list) and "audio" in modalities):
         raise _wrong("modalities", "spoken answers cannot be remembered; ask for text")
+    model_name(body.get("model"))
     own = (SESSION_MEMBER, BUDGET_MEMBER)
     return CompletionRequest(
         body={name: value for name, value in body.items() if name not in own},

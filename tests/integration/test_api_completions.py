@@ -314,6 +314,7 @@ WRONG: dict[str, tuple[Json, int, str, str | None]] = {
     "sound": ({"modalities": ["text", "audio"]}, 422, "invalid_parameter", "modalities"),
     "stream": ({"stream": "yes"}, 422, "invalid_parameter", "stream"),
     "budget": ({"max_context_tokens": 0}, 422, "invalid_parameter", None),
+    "model": ({"model": "x" * 201}, 422, "invalid_parameter", None),
     "small": ({"max_context_tokens": 1}, 422, "budget_too_small", "max_context_tokens"),
     "number": ({"session_id": 7}, 422, "invalid_session_id", None),
     "empty id": ({"session_id": ""}, 422, "invalid_session_id", None),

@@ -69,7 +69,6 @@ class Answer:
         assert body["detail"]
         return body
 
-
     def openai_error(self, status: int, code: str) -> Json:
         """The error of a refusal with that status and code, in OpenAI's shape."""
         assert self.status == status, self.text[:500]

@@ -66,6 +66,15 @@ def test_a_frame_gives_the_answer_again() -> None:
     assert from_frame(frame_of(whole), spoken()) == whole
 
 
+@pytest.mark.parametrize(
+    ("answered", "asked", "counted"),
+    [("a", "b", "a"), ("", "b", "b"), (None, "b", "b"), (7, None, "unknown"), ("x" * 999, "", 200)],
+)
+def test_the_ledger_names_the_model(answered: Any, asked: Any, counted: Any) -> None:
+    model = usage_of({"model": answered}, asked).model
+    assert (model if isinstance(counted, str) else len(model)) == counted
+
+
 def test_calls_without_an_index_are_told_by_their_ids() -> None:
     pieces = [
         {"id": "a", "function": {"name": "f", "arguments": "{"}},

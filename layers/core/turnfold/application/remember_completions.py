@@ -89,6 +89,7 @@ class _Exchange:
 
     key: SessionKey
     request: IdempotentRequest
+    model: str | None
     session: Session | None
     open_turn: OpenTurn | None
     continues: bool
@@ -220,6 +221,7 @@ class RememberCompletions:
         return _Exchange(
             key=key,
             request=request,
+            model=wanted.model,
             session=session,
             open_turn=open_turn,
             continues=continues,
@@ -284,7 +286,8 @@ class RememberCompletions:
             exchange.request,
             extra={"completion": frame_of(answer)},
             closes=exchange.open_turn.ref if exchange.open_turn else None,
-            usage=usage_of(answer, answer.get("model")),
+            usage=usage_of(answer, exchange.model),
+            epoch=exchange.session.epoch if exchange.session else None,
         ).answer
         if done.replayed:
             return self._again(key, done.body)
@@ -318,7 +321,7 @@ class RememberCompletions:
         session = exchange.session
         if session is None:
             return
-        usage = usage_of(answer, answer.get("model"))
+        usage = usage_of(answer, exchange.model)
         try:
             self.store.add_usage(exchange.key, session.epoch, usage)
         except StoreError:

@@ -6,6 +6,7 @@ from typing import Any
 from turnfold.domain.errors import ModelFailedError
 from turnfold.domain.message_rules import message_fault
 from turnfold.domain.messages import Message, tool_calls
+from turnfold.domain.settings import MAX_MODEL_NAME
 from turnfold.domain.usage import Usage
 
 CHAT_STEP = "chat"
@@ -105,7 +106,7 @@ def usage_of(completion: Mapping[str, Any], asked_model: object) -> Usage:
     model = next((one for one in names if isinstance(one, str) and one), "unknown")
     return Usage(
         CHAT_STEP,
-        model,
+        model[:MAX_MODEL_NAME],
         prompt_tokens=_count(tokens.get("prompt_tokens")),
         completion_tokens=_count(tokens.get("completion_tokens")),
     )
