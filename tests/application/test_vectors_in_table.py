@@ -18,6 +18,7 @@ from turnfold.application import index_session
 from turnfold.application.read_context import ContextRequest
 from turnfold.application.recall import Mode
 from turnfold.domain.errors import StoreUnavailableError, VectorsUnavailableError
+from turnfold.domain.recall.ranges import SMALLEST
 from turnfold.domain.sessions import SessionStatus, TurnRange
 
 if TYPE_CHECKING:
@@ -175,20 +176,20 @@ def test_words_are_indexed_though_the_index_takes_no_vectors(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     service = table_service(wrap=building(takes=False))
-    fill(service, 70, {})
+    fill(service, SMALLEST, {})
     with caplog.at_level(logging.WARNING, "turnfold"):
         assert not service.index_session(KEY)
     (record,) = caplog.records
     assert record.__dict__["code"] == "VECTORS_UNAVAILABLE"
     assert "64 numbers" in record.__dict__["reason"]
     names = service.raw_index.list_pieces(KEY, service.memory().session.epoch)
-    assert [name.covers for name in names] == [TurnRange(1, 64)]
+    assert [name.covers for name in names] == [TurnRange(1, SMALLEST)]
 
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Turns are put four by four, so that a session of few turns takes several writes."""
-    monkeypatch.setattr(index_session, "CHUNK_TURNS", 4)
+    monkeypatch.setattr(index_session, "SMALLEST", 4)
 
 
 @pytest.mark.usefixtures("small_chunks")

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 INDEX = "vectors"
 
 BATCH_TURNS = 64
-"""Put by one transaction. With 4,096 dimensions, the most that an index takes, at 12 bytes a number
-they are 3.2 MB of the 4 MB of a transaction; it has 100 operations, and two are not vectors."""
+"""Put by one transaction. With 4,096 dimensions, the most that an index takes, at 5 bytes a number
+they are 1.3 MB of the 4 MB of a transaction; it has 100 operations, and two are not vectors."""
 
 BATCH_REMOVED = 95
 
@@ -260,8 +260,11 @@ class DynamoVectors:
 
 
 def _numbers(vector: Sequence[float]) -> list[Attribute]:
-    """Seven digits, as many as a 32-bit float has."""
-    return [{"N": f"{value:.7g}"} for value in vector]
+    """Four digits: of 512 numbers they change a cosine by a millionth, and a quarter less is paid.
+
+    DynamoDB counts a byte for two digits, one for the number and one for its place.
+    """
+    return [{"N": f"{value:.4g}"} for value in vector]
 
 
 def _unavailable(error: ClientError | BotoCoreError) -> Exception:

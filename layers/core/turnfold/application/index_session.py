@@ -15,7 +15,7 @@ from turnfold.application.read_transcript import Transcript
 from turnfold.domain.errors import ModelFailedError, VectorsUnavailableError
 from turnfold.domain.recall.documents import spoken_texts
 from turnfold.domain.recall.pieces import PIECE_VERSION, PieceWriter, decode_piece
-from turnfold.domain.recall.ranges import cover, tiling
+from turnfold.domain.recall.ranges import SMALLEST, cover, tiling
 from turnfold.domain.recall.vectors import unit
 from turnfold.domain.rendering import elide_middle
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus, TurnRange
@@ -117,16 +117,28 @@ class IndexSession:
         while done < session.committed_through:
             if seconds_left() < PIECE_SECONDS:
                 return False
-            # Aligned, so that what is put mostly fills a piece.
-            end = min(done + CHUNK_TURNS - done % CHUNK_TURNS, session.committed_through)
-            turns = self.transcript.turns(session, done + 1, end)
-            if not self.vectors.put(session, embedder.name, done + 1, _embedded(embedder, turns)):
+            # As many as fill a piece, so that none of them is written twice.
+            end = min(done + SMALLEST - done % SMALLEST, session.committed_through)
+            made = self._embedded(session, embedder, done + 1, end)
+            if not self.vectors.put(session, embedder.name, done + 1, made):
                 return True
             done = end
         return True
 
+    def _embedded(
+        self, session: Session, embedder: Embedder, first: int, last: int
+    ) -> list[array[float]]:
+        return [
+            vector
+            for start in range(first, last + 1, CHUNK_TURNS)
+            for vector in _vectors(
+                embedder,
+                self.transcript.turns(session, start, min(start + CHUNK_TURNS - 1, last)),
+            )
+        ]
 
-def _embedded(embedder: Embedder, turns: Sequence[Turn]) -> list[array[float]]:
+
+def _vectors(embedder: Embedder, turns: Sequence[Turn]) -> list[array[float]]:
     texts = [elide_middle("\n".join(spoken_texts(turn)), EMBED_CHARACTERS) for turn in turns]
     spoken = [text for text in texts if text.strip()]
     vectors = iter(embedder.embed(spoken) if spoken else ())

@@ -32,38 +32,35 @@ class PieceVectors:
         """See `VectorIndex`; one listing."""
         shelf = vectors_shelf(model)
         there = self._index.list_pieces(session.key, session.epoch)
-        through = 0
-        for covers in tiling(
-            TurnRange(1, session.committed_through),
-            [name.covers for name in there if name.shelf == shelf],
-        ):
-            if covers.from_turn != through + 1:
-                break
-            through = covers.to_turn
-        self.pieces.clear(session, there, KIND, shelf, cover_all(through))
+        used = _from_the_first(there, shelf, session.committed_through)
+        through = used[-1].to_turn if used else 0
+        self._clear(session, there, shelf, used, through)
         return through
 
     def put(
         self, session: Session, model: str, first_turn: int, vectors: Sequence[array[float]]
     ) -> bool:
-        """See `VectorIndex`; a piece for each range that changes, of the pieces that it replaces.
+        """See `VectorIndex`; a listing, and a piece for each range that changes.
 
         Also the newest turns get a piece: nothing else finds them by meaning.
         """
         shelf = vectors_shelf(model)
+        there = self._index.list_pieces(session.key, session.epoch)
+        parts = _from_the_first(there, shelf, first_turn - 1)
+        if first_turn > 1 and (not parts or parts[-1].to_turn < first_turn - 1):
+            return False
         added = VectorPiece(TurnRange(first_turn, first_turn + len(vectors) - 1), vectors)
-        before = cover_all(first_turn - 1)
         wanted = cover_all(added.covers.to_turn)
+        on_shelf = [name.covers for name in there if name.shelf == shelf]
         for covers in wanted:
-            if covers in before:
+            if covers in on_shelf:
                 continue
-            piece = self._joined(session, shelf, covers, before, added)
+            piece = self._joined(session, shelf, covers, parts, added)
             if piece is None or not self.pieces.put(
                 session, PieceName(shelf, covers), piece.encode()
             ):
                 return False
-        there = [PieceName(shelf, covers) for covers in before]
-        self.pieces.clear(session, there, KIND, shelf, wanted)
+        self._clear(session, there, shelf, wanted, added.covers.to_turn)
         return True
 
     def closest(
@@ -83,22 +80,61 @@ class PieceVectors:
         session: Session,
         shelf: str,
         covers: TurnRange,
-        before: Sequence[TurnRange],
+        parts: Sequence[TurnRange],
         added: VectorPiece,
     ) -> VectorPiece | None:
-        """Smaller pieces and what is added; None if a piece is lost, whose turns are made anew."""
+        """The vectors of a range; None if a piece is lost, whose turns are then made anew."""
         found: list[array[float]] = []
-        for part in tiling(covers, before):
+        for part in parts:
+            if part.to_turn < covers.from_turn or covers.to_turn < part.from_turn:
+                continue
             name = PieceName(shelf, part)
             raw = self._index.get_piece(session.key, session.epoch, name)
             piece = decode_vectors(raw) if raw else None
             if piece is None:
                 self._index.remove_pieces(session.key, session.epoch, [name])
                 return None
-            found += piece.vectors
-        start = covers.from_turn + len(found) - added.covers.from_turn
-        found += added.vectors[start : covers.to_turn - added.covers.from_turn + 1]
-        return VectorPiece(covers, found)
+            found += _cut(piece, covers)
+        return VectorPiece(covers, [*found, *_cut(added, covers)])
+
+    def _clear(
+        self,
+        session: Session,
+        there: Sequence[PieceName],
+        shelf: str,
+        kept: Sequence[TurnRange],
+        through: int,
+    ) -> None:
+        """Remove pieces of other models, and those whose turns are all in the ones to be kept."""
+        unused = [
+            name
+            for name in there
+            if name.shelf.startswith(KIND)
+            and (
+                name.shelf != shelf or (name.covers.to_turn <= through and name.covers not in kept)
+            )
+        ]
+        if unused:
+            self._index.remove_pieces(session.key, session.epoch, unused)
+
+
+def _from_the_first(there: Sequence[PieceName], shelf: str, last: int) -> list[TurnRange]:
+    """Ranges on a shelf that follow one another from turn 1 on, at most through `last`."""
+    found: list[TurnRange] = []
+    if last < 1:
+        return found
+    on_shelf = (name.covers for name in there if name.shelf == shelf)
+    for covers in tiling(TurnRange(1, last), on_shelf):
+        if covers.from_turn != (found[-1].to_turn + 1 if found else 1):
+            break
+        found.append(covers)
+    return found
+
+
+def _cut(piece: VectorPiece, covers: TurnRange) -> Sequence[array[float]]:
+    """Those of a piece's vectors whose turns are in a range."""
+    start = max(covers.from_turn - piece.covers.from_turn, 0)
+    return piece.vectors[start : max(covers.to_turn - piece.covers.from_turn + 1, 0)]
 
 
 def _size(piece: VectorPiece) -> int:
