@@ -86,7 +86,7 @@ class Alone:
     runtime: Path
     python: str
 
-    def measure(self, event: Any, folder: Path) -> Measured:  # noqa: ANN401 - any event
+    def measure(self, event: Any, folder: Path) -> Measured:
         """Start it, invoke it with the event twice, and end it."""
         log = folder / "alone.log"
         with self._running(folder, log) as (process, url):

@@ -43,8 +43,8 @@ def like_a_gateway(application: Application) -> Application:
 
 def main() -> None:
     """Serve as MiniStack does, as its environment says."""
-    module = importlib.import_module("ministack.app")
-    module.app = like_a_gateway(module.app)  # type: ignore[attr-defined]
+    module: Any = importlib.import_module("ministack.app")
+    module.app = like_a_gateway(module.app)
     module.main()
 
 

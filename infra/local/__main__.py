@@ -65,7 +65,7 @@ def _start(stack: LocalStack, logs: LogPrinter, events: queue.SimpleQueue[str]) 
         events.put(f"a function cannot be loaded: {error}")
     except (PortTakenError, MiniStackError, TemplateError, NotReadyError) as error:
         events.put(str(error))
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - the stack ends, whatever it was
         events.put(f"the stack did not start: {type(error).__name__}: {error}")
     else:
         if without_key():

@@ -31,7 +31,7 @@ class Response:
     pieces: Pieces | None = None
 
 
-def api_response(result: Any) -> Response:  # noqa: ANN401
+def api_response(result: Any) -> Response:
     """Read the result of a proxy handler."""
     if not isinstance(result, dict):
         raise MalformedResponseError("the handler did not return an object")

@@ -86,7 +86,8 @@ class Definitions:
     def load(cls, path: Path, parameters: Mapping[str, str] | None = None) -> Definitions:
         """Read a template file."""
         try:
-            template = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
+            text = path.read_text(encoding="utf-8")
+            template = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a SafeLoader
         except OSError as error:
             message = f"The template {path.name} cannot be read: {error.strerror}"
             raise TemplateError(message) from error
@@ -119,7 +120,7 @@ class Definitions:
             environment={k: _text(v) for k, v in variables.items()},
         )
 
-    def _resolve(self, value: Any) -> Any:  # noqa: ANN401
+    def _resolve(self, value: Any) -> Any:
         if isinstance(value, list):
             return [v for v in (self._try(item) for item in value) if v is not _ABSENT]
         if not isinstance(value, dict):
@@ -131,13 +132,13 @@ class Definitions:
         pairs = ((key, self._try(item)) for key, item in value.items())
         return {key: item for key, item in pairs if item is not _ABSENT}
 
-    def _try(self, value: Any) -> Any:  # noqa: ANN401
+    def _try(self, value: Any) -> Any:
         try:
             return self._resolve(value)
         except UnresolvedError:
             return _ABSENT
 
-    def _intrinsic(self, name: str, argument: Any) -> Any:  # noqa: ANN401
+    def _intrinsic(self, name: str, argument: Any) -> Any:
         if name == "Ref":
             return self._reference(argument)
         if name == "Fn::GetAtt":
@@ -152,7 +153,7 @@ class Definitions:
             return separator.join(_text(part) for part in self._resolve(parts))
         raise UnresolvedError(name)
 
-    def _reference(self, name: str) -> Any:  # noqa: ANN401
+    def _reference(self, name: str) -> Any:
         if name == "AWS::NoValue":
             raise UnresolvedError(name)
         for known in (self._parameters, PSEUDO_PARAMETERS, NAMES):
@@ -160,7 +161,7 @@ class Definitions:
                 return known[name]
         raise UnresolvedError(name)
 
-    def _substitute(self, argument: Any) -> str:  # noqa: ANN401
+    def _substitute(self, argument: Any) -> str:
         text, extra = argument if isinstance(argument, list) else (argument, {})
 
         def replace(match: re.Match[str]) -> str:
@@ -173,7 +174,7 @@ class Definitions:
 
         return re.sub(r"\$\{([^}]+)\}", replace, text)
 
-    def _condition(self, condition: Any) -> bool:  # noqa: ANN401
+    def _condition(self, condition: Any) -> bool:
         if isinstance(condition, str):
             return self._condition((self._template.get("Conditions") or {})[condition])
         ((name, argument),) = condition.items()
@@ -215,14 +216,14 @@ def _short_form(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]
 _Loader.add_multi_constructor("!", _short_form)
 
 
-def _attribute(argument: Any) -> str:  # noqa: ANN401
+def _attribute(argument: Any) -> str:
     parts = argument.split(".", 1) if isinstance(argument, str) else list(argument)
     if len(parts) > 1 and parts[1] == "Arn" and parts[0] in ARNS:
         return ARNS[parts[0]]
     raise UnresolvedError(argument)
 
 
-def _typed(definition: dict[str, Any], value: Any) -> Any:  # noqa: ANN401
+def _typed(definition: dict[str, Any], value: Any) -> Any:
     if definition.get("Type") == "Number" and value != "":
         return float(value) if "." in str(value) else int(value)
     return value
@@ -233,7 +234,7 @@ def _variables(function: dict[str, Any]) -> dict[str, Any]:
     return variables
 
 
-def _text(value: Any) -> str:  # noqa: ANN401
+def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

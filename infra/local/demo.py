@@ -75,7 +75,7 @@ class Memory:
             "GET", "/context", params={"max_tokens": max_tokens} if max_tokens else {}
         )
 
-    def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:
             response = self._http.request(
                 method, f"/v1/sessions/{self.session_id}{path}", **options
@@ -200,7 +200,7 @@ def _is_healthy(url: str) -> bool:
     return answer.is_success and "status" in answer.text
 
 
-def _ready_address(process: subprocess.Popen[str], log: Any) -> str:  # noqa: ANN401
+def _ready_address(process: subprocess.Popen[str], log: Any) -> str:
     for line in process.stdout or ():
         if line.startswith("Turnfold is ready at "):
             return line.split()[-1]

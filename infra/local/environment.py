@@ -61,7 +61,7 @@ def write_message(stream: IO[bytes], value: object) -> None:
     stream.flush()
 
 
-def read_message(stream: IO[bytes]) -> Any:  # noqa: ANN401
+def read_message(stream: IO[bytes]) -> Any:
     """Read one message; `None` at the end of the stream."""
     header = stream.read(HEADER.size)
     if len(header) < HEADER.size:
@@ -129,7 +129,7 @@ def main() -> int:
     module, _, name = handler.rpartition(".")
     try:
         function = getattr(importlib.import_module(module.replace("/", ".")), name)
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001 - reported, as Lambda does
         write_message(results, _failure(error))
         return 1
     write_message(results, {"ready": True})
@@ -144,7 +144,7 @@ def main() -> int:
                 _stream(pieces, results, inbox)
             else:
                 write_message(results, {"result": result})
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - reported, as Lambda does
             write_message(results, _failure(error))
     return 0
 

@@ -91,7 +91,7 @@ class _Environment:
             self.kill()
             raise
 
-    def invoke(self, event: Any, timeout: float) -> dict[str, Any]:  # noqa: ANN401
+    def invoke(self, event: Any, timeout: float) -> dict[str, Any]:
         """Run one event: a message with its result, which says whether pieces follow.
 
         The process is ended when it takes longer than the timeout, until `finish`.
@@ -238,7 +238,7 @@ class Environments:
             if self._failure is not None:
                 raise self._failure
 
-    def invoke(self, event: Any, patience: float = 60.0) -> Any:  # noqa: ANN401
+    def invoke(self, event: Any, patience: float = 60.0) -> Any:
         """Run the handler and return what it returned; its body may be `Pieces`.
 
         Raises:

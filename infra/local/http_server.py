@@ -108,7 +108,7 @@ class _Server(ThreadingHTTPServer):
         with self._count_lock:
             self._count += change
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is none of our business."""
 
 
@@ -133,14 +133,14 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             self.server.count(-1)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("do_"):
             if name.removeprefix("do_") in METHODS:
                 return self._handle
             raise AttributeError(name)
         raise AttributeError(name)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named so above
         """The functions log; the server does not repeat it."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:

@@ -253,8 +253,8 @@ def main() -> int:
     _end_with_parent()
     if _lock(folder) is None:
         return IN_USE
-    module = importlib.import_module("ministack.app")
-    module.app = JournaledApplication(module.app, folder)  # type: ignore[attr-defined]
+    module: Any = importlib.import_module("ministack.app")
+    module.app = JournaledApplication(module.app, folder)
     module.main()
     return 0
 

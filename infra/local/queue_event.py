@@ -17,7 +17,7 @@ def queue_event(messages: Sequence[MessageTypeDef], queue_arn: str) -> dict[str,
     return {"Records": [_record(message, queue_arn) for message in messages]}
 
 
-def failed_messages(result: Any, message_ids: Sequence[str]) -> set[str]:  # noqa: ANN401
+def failed_messages(result: Any, message_ids: Sequence[str]) -> set[str]:
     """Which messages of a batch have to be delivered again, as Lambda reads the answer.
 
     No answer, an empty one and an empty list mean success. An answer that Lambda cannot read (an

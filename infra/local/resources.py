@@ -191,7 +191,7 @@ def _ensure_queue(sqs: SQSClient, name: str, properties: dict[str, Any]) -> str:
     return url
 
 
-def _attribute(value: Any) -> str:  # noqa: ANN401
+def _attribute(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return json.dumps(value) if isinstance(value, dict) else str(value)

@@ -143,7 +143,7 @@ def _warm_together(pools: list[Environments]) -> None:
     def warm(environments: Environments) -> None:
         try:
             environments.warm()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - raised in the caller's thread
             failures.append(error)
 
     threads = [threading.Thread(target=warm, args=(pool,), daemon=True) for pool in pools]

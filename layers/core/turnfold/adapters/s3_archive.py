@@ -122,8 +122,8 @@ class S3Archive:
 
     def put_segment(self, key: SessionKey, segment: Segment, data: bytes) -> None:
         """See `Archive`; one PutObject, under a tag that lifecycle rules can name."""
-        tag = {"Tagging": "turnfold=segment"}
-        self._put_once(segment_key(key, segment), data, "application/gzip", tag)
+        tagging = "turnfold=segment"
+        self._put_once(segment_key(key, segment), data, "application/gzip", tagging)
 
     def get_segment(self, key: SessionKey, segment: Segment) -> bytes | None:
         """See `Archive`; one GetObject."""
@@ -175,13 +175,13 @@ class S3Archive:
         object_key: str,
         data: bytes,
         content_type: str,
-        more: Any = None,  # noqa: ANN401
+        tagging: str | None = None,
     ) -> None:
         checksum = base64.b64encode(hashlib.sha256(data).digest()).decode()
         for attempt in range(WRITE_ATTEMPTS):
             try:
                 with mapped_errors("archive"):
-                    self._put(object_key, data, content_type, checksum, more or {})
+                    self._put(object_key, data, content_type, checksum, tagging)
             except _WriteConflictError:
                 self._sleep(random.uniform(0, WRITE_PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter
             else:
@@ -194,8 +194,9 @@ class S3Archive:
         data: bytes,
         content_type: str,
         checksum: str,
-        more: Any,  # noqa: ANN401
+        tagging: str | None,
     ) -> None:
+        more: Any = {} if tagging is None else {"Tagging": tagging}
         try:
             self._client.put_object(
                 Bucket=self._bucket,

@@ -48,8 +48,8 @@ class TenantClients(AwsClients):
         from botocore.credentials import DeferredRefreshableCredentials
 
         session: Any = botocore.session.get_session()
-        # Its only way to take credentials that renew themselves.
-        session._credentials = DeferredRefreshableCredentials(  # noqa: SLF001
+        # Credentials that renew themselves are given in no other way.
+        session._credentials = DeferredRefreshableCredentials(  # noqa: SLF001 - see above
             refresh_using=self._assume, method="assume-role"
         )
         # Descriptions of services are large; all sessions read them through one cache.

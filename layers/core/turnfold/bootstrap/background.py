@@ -53,7 +53,7 @@ class Background(Models):
             metrics=self.metrics,
             archive_bell=self.archive_bell,
             # Only when a session asks for it; and it needs this compactor itself.
-            rebuild=lambda *given: self._rebuild(*given),  # noqa: PLW0108
+            rebuild=lambda *given: self._rebuild(*given),  # noqa: PLW0108 - see above
         )
 
     @cached_property

@@ -106,10 +106,10 @@ def _import(arguments: argparse.Namespace) -> None:
         print(f"{faults} lines were left out", file=sys.stderr)
 
 
-def _send(client: ServiceClient, session_id: str, body: bytes, key: str) -> Any:  # noqa: ANN401
+def _send(client: ServiceClient, session_id: str, body: bytes, key: str) -> dict[str, Any]:
     """Import one part, and again where the service did not get through it in time."""
     while True:
-        answer = client.call(
+        answer: dict[str, Any] = client.call(
             "POST",
             client.session_path(session_id, "import"),
             body=body,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from turnfold.cli import copies, keys, rebuild, redrive
 from turnfold.domain.errors import TurnfoldError
 
-type Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
-"""What argparse gives to add commands to; it has no public name."""
+type Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no public name
+"""What argparse gives to add commands to."""
 
 GROUPS: tuple[Callable[[Commands], None], ...] = (
     copies.add_commands,

@@ -9,6 +9,7 @@ pepper can be changed while keys are in use.
 import hashlib
 import hmac
 import re
+import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,7 +23,7 @@ SCOPES = ("read", "write", "admin")
 
 ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 ID_LENGTH = 16
-SECRET_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"  # noqa: S105
+SECRET_ALPHABET = string.ascii_letters + string.digits
 SECRET_LENGTH = 43
 """256 bits, so a secret needs no slow hash: there is nothing to guess."""
 

@@ -111,6 +111,6 @@ def at_least(policy: str, name: str, value: object, least: int) -> int:
 
 def above_zero(policy: str, name: str, value: object) -> float:
     """A finite number above 0; raises `InvalidPolicyError`."""
-    if not _is_of(OptionKind.NUMBER, value) or not value > 0:  # type: ignore[operator]
-        raise InvalidPolicyError(f"{policy}: {name} must be a number above 0")
-    return value  # type: ignore[return-value]
+    if isinstance(value, int | float) and _is_of(OptionKind.NUMBER, value) and value > 0:
+        return value
+    raise InvalidPolicyError(f"{policy}: {name} must be a number above 0")

@@ -41,6 +41,8 @@ _LETTERS_AND_DIGITS = re.compile(r"([^\W\d_]+)(\d+)|(\d+)([^\W\d_]+)")
 _SPELLED = str.maketrans({"%": " percent ", "$": " dollar ", "€": " euro ", "£": " pound "})
 # What colours a terminal ends with a letter, which is none of the text's.
 _TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_TWO_DIGITS = re.compile("0[0-9]")
+"""As in a date or a time, where 05 is 5."""
 _SEPARATORS = re.compile(r"[-_./:#]")
 
 
@@ -59,7 +61,10 @@ class Term:
 
 def is_single_character(term: str) -> bool:
     """Whether the term is one character of a script without blanks, half as telling as a word."""
-    return len(term) == 1 and not term.isascii() and bool(_PIECE.fullmatch(term)["dense"])  # type: ignore[index]
+    if len(term) != 1 or term.isascii():
+        return False
+    piece = _PIECE.fullmatch(term)
+    return piece is not None and bool(piece["dense"])
 
 
 def terms_of(text: str) -> Iterator[Term]:
@@ -89,8 +94,7 @@ def _word_terms(word: str) -> Iterator[Term]:
 
 def _term(word: str) -> Term:
     word = word[:MAX_TERM_CHARACTERS]
-    # 05 of a date or time is 5.
-    plain = word[1:] if len(word) == 2 and word[0] == "0" and word.isdigit() else word  # noqa: PLR2004
+    plain = word[1:] if _TWO_DIGITS.fullmatch(word) else word
     return Term(stem(plain), word)
 
 
