@@ -498,6 +498,34 @@ def test_a_change_of_settings_during_a_compaction_is_not_forgotten(at: int, late
     check_i5_bounded(service, KEY)
 
 
+@pytest.mark.parametrize("how", [{"pin_mode": "off"}, {"strategies": ["HISTORY_SUMMARIZATION"]}])
+@pytest.mark.parametrize(("at", "late"), list(itertools.product(range(1, 12), [False, True])))
+def test_judgement_that_is_switched_on_during_a_compaction_misses_no_turn(
+    at: int, late: bool, how: dict[str, Any]
+) -> None:
+    interference = Interference()
+    service = Service(model=ScriptedModel(), wrap=interference.wrap, **how)
+    service.commit_plain(8)
+    missed: list[int] = []
+
+    def watch(port: str, method: str, given: tuple[Any, ...], _result: object) -> None:
+        session = service.memory().session
+        if method == "write" and session.settings.judges_pins:
+            missed.extend(one for one in given[0].removes_turns if one > session.judged_through)
+
+    def switch_on() -> None:
+        on = {"pin_mode": "async", "strategies": ["HISTORY_SUMMARIZATION", "PIN_JUDGMENT"]}
+        service.sessions.patch(KEY, SessionInput(settings=on))
+
+    interference.after.append(watch)
+    interference.arm(at, switch_on, late=late)
+    service.ring(KEY)
+    interference.disarm()
+    service.drain()
+    assert missed == []
+    check_i5_bounded(service, KEY)
+
+
 def test_a_store_that_is_away_fails_the_run() -> None:
     interference = Interference()
     service = Service(model=ScriptedModel(), wrap=interference.wrap)

@@ -116,6 +116,7 @@ FAULTS: dict[str, Build] = {
     "I1: two compactors fold the same": without_guards("summary_rev", "compacted_through"),
     "I2: the watermark is forgotten": without_sets("compacted_through"),
     "I3: folded before judged": lambda patch: patch.setattr(planner, "unjudged", lambda _: ()),
+    "I3: judgement is switched on meanwhile": without_guards("profile_rev"),
     "I4: not archived": lambda patch: patch.setattr(InMemoryArchive, "put_record", nothing),
     "I4: two commits of one number": two_of_one_number,
     "I5: nobody sweeps": lambda patch: patch.setattr(

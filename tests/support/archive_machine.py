@@ -30,7 +30,6 @@ from turnfold.domain.sessions import SessionStatus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnfold.application.ports.memory import Change
     from turnfold.domain.erasures import Erasure
     from turnfold.domain.sessions import SessionKey
 
@@ -67,12 +66,6 @@ class ArchiveStage(Stage):
                 assert done != under_way or session is not None, "I12: neither done nor at work"
             check_archived(self.service, key, ledger, self.gone[key])
         assert not self.faults, self.faults
-
-    def check_fold(self, change: Change) -> None:
-        """A session that is gone or away takes no writes; whoever tries is told."""
-        session, _ = self.service.raw_store.read_session(change.key, None)
-        if session is not None and session.epoch == change.epoch:
-            super().check_fold(change)
 
     def exists(self, key: SessionKey) -> bool:
         session, _ = self.service.raw_store.read_session(key, None)

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from support.invariants import check_i5_bounded, check_i10_budget
 from support.moody_model import MOODS, MoodyModel
 from support.stage import KEYS, Stage, changes_of_settings
-from support.strategies import SIZES, turns
+from support.strategies import SIZES, STRATEGY_SETS, turns
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.commit_turn import TurnToCommit
 from turnfold.application.pins_by_hand import PinInput
@@ -163,6 +163,17 @@ class Conversations(RuleBasedStateMachine):
     ) -> None:
         self.stage.burst(key, count)
         self.stage.disturbed(data, key, COMPACT_CALLS, lambda: self.stage.compact(key))
+
+    @rule(key=keys, count=st.integers(4, 9), at=st.integers(1, COMPACT_CALLS))
+    def judgement_is_switched_on_during_a_compaction(
+        self, key: SessionKey, count: int, at: int
+    ) -> None:
+        self.stage.patch(key, {"pin_mode": "off"})
+        self.stage.burst(key, count)
+        on = {"pin_mode": "async", "strategies": STRATEGY_SETS[0]}
+        self.stage.interference.arm(at, lambda: self.stage.patch(key, on))
+        self.stage.compact(key)
+        self.stage.interference.disarm()
 
     @rule(at=st.integers(0, 30))
     def queue_loses_a_message(self, at: int) -> None:

@@ -28,7 +28,6 @@ from turnfold.domain.errors import (
     PinNotFoundError,
     StoreError,
 )
-from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:
@@ -77,12 +76,10 @@ class Stage:
         self.requests: dict[tuple[SessionKey, str], Mapping[str, Any] | None] = {}
         self.sent_at: dict[tuple[SessionKey, str], datetime] = {}
         self.faults: list[str] = []
-        self.loaded: list[dict[SessionKey, bool]] = [{}]
         self.marker = 0
         self.model = model
         self.interference = Interference()
-        self.interference.before.append(self.watch_write)
-        self.interference.after.append(self.watch_load)
+        self.interference.after.append(self.watch_write)
         # Nothing expires here, however much time passes.
         given = {"expire_days": 3650, **settings}
         self.service = self.make_service(model=model, wrap=self.interference.wrap, **given)
@@ -107,21 +104,16 @@ class Stage:
 
     # What is seen at the ports -----------------------------------------------------------------
 
-    def watch_load(self, port: str, method: str, given: tuple[Any, ...], result: object) -> None:
-        if method == "load" and isinstance(result, WorkingMemory):
-            self.loaded[-1][given[0]] = result.session.settings.judges_pins
-
-    def watch_write(self, port: str, method: str, given: tuple[Any, ...]) -> None:
+    def watch_write(self, port: str, method: str, given: tuple[Any, ...], _: object) -> None:
         if method == "write" and given[0].summaries:
             self.check_fold(given[0])
 
     def check_fold(self, change: Change) -> None:
-        """What is about to replace turns. Faults are noted, since a caller might catch them."""
+        """What has replaced turns. Faults are noted, since a caller might catch them."""
         session, _ = self.service.raw_store.read_session(change.key, None)
         assert session is not None
-        lost = any(getattr(session, name) != value for name, value in change.guards.items())
-        judging = session.settings.judges_pins and self.loaded[-1].get(change.key)
-        if judging and not lost and max(change.removes_turns, default=0) > session.judged_through:
+        last = max(change.removes_turns, default=0)
+        if session.settings.judges_pins and last > session.judged_through:
             self.faults.append("I3: folded before it was judged")
         for summary in change.summaries:
             if not summary.text.strip():
@@ -177,7 +169,6 @@ class Stage:
         changes = data.draw(changes_of_settings) if "patch" in what else {}
 
         def act() -> None:
-            self.loaded.append({})
             match what:
                 case "compact":
                     self.compact(key)
@@ -199,7 +190,6 @@ class Stage:
                     self.service.clock.advance(400)
                     self.service.deliver(self.service.queue.receive())
             self.check()
-            self.loaded.pop()
 
         return act
 

@@ -8,6 +8,7 @@ guards on the watermarks and revisions, and the slower one reads again.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from turnfold.application.judge_pins import PinJudge
 from turnfold.application.metrics import NO_METRICS, Metrics
@@ -279,14 +280,20 @@ class CompactSession:
         kept = [one for one in memory.summaries if one.ref not in gone]
         live = sorted([*kept, summary], key=lambda one: one.from_turn)
         manifest: tuple[SummaryRef, ...] = tuple(one.ref for one in live)
+        removed = tuple(one.number for one in entries if isinstance(one, Turn))
+        guards: dict[str, Any] = {
+            "summary_rev": session.summary_rev,
+            "compacted_through": session.compacted_through,
+        }
+        if max(removed, default=0) > session.judged_through:
+            # Only while judgement is off; the settings, which may switch it on meanwhile, count
+            # their changes by the profile's revision.
+            guards["profile_rev"] = session.profile_rev
         self.store.write(
             Change(
                 key=session.key,
                 epoch=session.epoch,
-                guards={
-                    "summary_rev": session.summary_rev,
-                    "compacted_through": session.compacted_through,
-                },
+                guards=guards,
                 sets={
                     "summary_rev": session.summary_rev + 1,
                     "compacted_through": max(session.compacted_through, summary.to_turn),
@@ -294,7 +301,7 @@ class CompactSession:
                     "degraded": any(one.degraded for one in live),
                 },
                 summaries=(summary,),
-                removes_turns=tuple(one.number for one in entries if isinstance(one, Turn)),
+                removes_turns=removed,
                 removes_summaries=tuple(ref for ref in gone if ref != summary.ref),
             )
         )
