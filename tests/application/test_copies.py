@@ -25,6 +25,7 @@ from turnfold.domain.errors import (
     BadJsonError,
     InvalidCursorError,
     InvalidImportError,
+    LegalHoldError,
     SessionExistsError,
     SessionNotFoundError,
     StoreError,
@@ -670,6 +671,80 @@ def test_a_lost_table_gives_back_pins_and_settings_of_a_snapshot() -> None:
     assert [pin.text for pin in memory.pins] == ["second fact"]
     assert memory.profile.metadata == {"plan": "gold"}
     assert memory.profile.system[0]["content"] == "Be kind."
+
+
+def test_a_lost_table_gives_back_what_was_changed_by_hand() -> None:
+    service = filled(ArchiveService())
+    service.sessions.patch(KEY, SessionInput(settings={"tail_size": 3}, legal_hold=True))
+    fork(service, None)
+    import_text(service, exported(service), SessionKey("tenant", "imported"))
+    keys = (KEY, COPY, SessionKey("tenant", "imported"))
+    pins = {key: service.context.memory(key).pins for key in keys}
+    service.raw_store.sessions.clear()
+    for key in keys:
+        rebuild(service, key)
+        memory = service.context.memory(key)
+        assert [pin.text for pin in memory.pins] == [pin.text for pin in pins[key]]
+        assert memory.session.settings.tail_size == 3
+        assert memory.profile.system[0]["content"] == "Be kind."
+    with pytest.raises(LegalHoldError):
+        service.delete.session(KEY)
+    service.delete.session(COPY)
+
+
+def test_the_newest_snapshot_counts_when_the_table_is_lost() -> None:
+    """What rested and came back was changed since; and the other way round."""
+    service = filled(ArchiveService())
+    for text in ("third fact", "fourth fact"):
+        service.clock.now += timedelta(days=8)
+        service.put_away(KEY)
+        given = pin_input({"text": text})
+        service.pins.add(KEY, given, request(text))
+    wanted = [pin.text for pin in service.memory().pins]
+    assert "fourth fact" in wanted
+    service.raw_store.sessions.clear()
+    rebuild(service)
+    assert [pin.text for pin in service.context.memory(KEY).pins] == wanted
+    pin = service.memory().pins[0]
+    service.pins.remove(KEY, pin.pin_id)
+    service.clock.now += timedelta(days=8)
+    service.put_away(KEY)
+    service.raw_store.sessions.clear()
+    rebuild(service)
+    assert [one.text for one in service.context.memory(KEY).pins] == wanted[1:]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_of_two_changes_at_once_both_are_kept(late: bool) -> None:
+    service, interference = watched()
+    filled(service)
+    done: list[object] = []
+
+    def change_too(name: str, method: str, *_rest: object) -> None:
+        if (name, method) == ("snapshots", "put") and not done:
+            done.append(True)
+            service.pins.add(KEY, pin_input({"text": "another fact"}), request("another"))
+
+    (interference.after if late else interference.before).append(change_too)
+    service.pins.add(KEY, pin_input({"text": "one fact"}), request("one"))
+    assert done
+    service.raw_store.sessions.clear()
+    rebuild(service)
+    texts = {pin.text for pin in service.context.memory(KEY).pins}
+    assert texts >= {"one fact", "another fact"}
+
+
+def test_a_change_stands_though_it_cannot_be_kept() -> None:
+    service, interference = watched()
+    filled(service)
+
+    def fail(name: str, *_rest: object) -> None:
+        if name == "snapshots":
+            raise StoreError("down")
+
+    interference.before.append(fail)
+    service.pins.add(KEY, pin_input({"text": "one fact"}), request("one"))
+    assert "one fact" in {pin.text for pin in service.memory().pins}
 
 
 @pytest.mark.parametrize("lost", [False, True])

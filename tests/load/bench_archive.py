@@ -58,6 +58,7 @@ WRITTEN = 1000
 DRAIN_EVERY = 5
 READ = 5000
 PAGE = 100
+PATIENCE = 1800.0
 KIB = 1024
 HEADERS = {"Authorization": "Bearer local"}
 
@@ -280,7 +281,7 @@ def measure_exports(folder: Path, turns: Sequence[int], latency: float) -> list[
                 told: dict[str, Any] = {"turns": count}
                 for state in ("single_records", "rolled_up"):
                     if state == "rolled_up":
-                        handlers.drain()
+                        handlers.drain(PATIENCE)
                     answer = spawn.Queue()
                     process = spawn.Process(
                         target=export_alone,
@@ -313,7 +314,7 @@ def measure_writes(folder: Path, turns: int) -> dict[str, Any]:
                     body = {"messages": plain_turn(number, WORDS)}
                     session("POST", "/turns", body).ok(201)
                     if number % DRAIN_EVERY == 0:
-                        handlers.drain()
+                        handlers.drain(PATIENCE)
             in_s3 = set(services.s3.meta.service_model.operation_names)
             s3_calls = {name: count for name, count in calls.items() if name in in_s3}
             searches = search_calls(services, session)
@@ -337,7 +338,7 @@ def measure_reads(folder: Path, turns: int) -> dict[str, Any]:
         with running_handlers(services, folder) as handlers:
             session = handlers.api.session("read")
             bring_in(session, folder, turns)
-            handlers.drain()
+            handlers.drain(PATIENCE)
             seen, cursor = 0, None
             with services.counted_calls() as calls:
                 while True:

@@ -16,6 +16,7 @@ from turnfold.application.erase import EraseSession, EraseUser
 from turnfold.application.export_session import ExportSession
 from turnfold.application.fork_session import ForkSession
 from turnfold.application.import_session import ImportSession
+from turnfold.application.keep_by_hand import KeepByHand
 from turnfold.application.put_away import PutAway
 from turnfold.application.rebuild_session import RebuildSession, RequestRebuild
 from turnfold.application.recover_session import RecoverSession
@@ -114,8 +115,9 @@ class ArchiveService(Service):
     def _serve(self, store: RestoringStore) -> None:
         """Let all that serves a user bring back what was put away, as the API does."""
         self.commit_turn = replace(self.commit_turn, store=store)
-        self.sessions = replace(self.sessions, store=store)
-        self.pins = replace(self.pins, store=store)
+        keep = KeepByHand(store, self.snapshots)
+        self.sessions = replace(self.sessions, store=store, keep=keep)
+        self.pins = replace(self.pins, store=store, keep=keep)
         self.context = replace(self.context, store=store)
         self.turns = replace(self.turns, store=store)
         self.judge_now = replace(self.judge_now, store=store)
@@ -134,6 +136,7 @@ class ArchiveService(Service):
             clock=self.clock,
             new_id=self.new_id,
             defaults=self.defaults,
+            keep=keep,
         )
         self.fork = ForkSession(
             store=store,

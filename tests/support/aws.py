@@ -78,21 +78,7 @@ def make_services(endpoint: str | None, parameters: Mapping[str, str] | None = N
         clients = AwsClients()
         dynamodb, s3, sqs = clients.dynamodb, clients.s3, clients.sqs
     definition = Definitions.load(TEMPLATE, parameters)
-    table: Any = definition.properties("MemoryTable")
-    dynamodb.create_table(
-        TableName="memory",
-        BillingMode="PAY_PER_REQUEST",
-        **{
-            name: table[name]
-            for name in (
-                "AttributeDefinitions",
-                "KeySchema",
-                "GlobalSecondaryIndexes",
-                "VectorIndexes",
-            )
-            if name in table
-        },
-    )
+    create_table(dynamodb, definition)
     s3.create_bucket(Bucket="transcripts")
     versioning: Any = definition.properties("TranscriptBucket")["VersioningConfiguration"]
     s3.put_bucket_versioning(Bucket="transcripts", VersioningConfiguration=versioning)
@@ -109,3 +95,22 @@ def make_services(endpoint: str | None, parameters: Mapping[str, str] | None = N
     url = sqs.create_queue(QueueName="doorbells.fifo", Attributes=attributes)["QueueUrl"]
     archive_url = sqs.create_queue(QueueName="archive.fifo", Attributes=attributes)["QueueUrl"]
     return Services(dynamodb, s3, sqs, "memory", "transcripts", url, archive_url)
+
+
+def create_table(dynamodb: DynamoDBClient, definition: Definitions) -> None:
+    """The table of the template, empty."""
+    table: Any = definition.properties("MemoryTable")
+    dynamodb.create_table(
+        TableName="memory",
+        BillingMode="PAY_PER_REQUEST",
+        **{
+            name: table[name]
+            for name in (
+                "AttributeDefinitions",
+                "KeySchema",
+                "GlobalSecondaryIndexes",
+                "VectorIndexes",
+            )
+            if name in table
+        },
+    )

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 VOCABULARY = Path(__file__).resolve().parents[2] / "layers" / "vocab" / "vocabulary"
 
-SECONDS = 60.0
-PATIENCE = 600.0
+SECONDS = 180.0
+"""What the functions have; with less, the compactor keeps all of it for its last step."""
+
+PATIENCE = 60.0
 """Seconds until the queues must be empty. Messages that come again later are waited for."""
 
 
@@ -58,9 +60,9 @@ class Handlers:
         """One pass of the sweeper."""
         return self._sweeper({}, Context())
 
-    def drain(self) -> None:
+    def drain(self, patience: float = PATIENCE) -> None:
         """Let compactor and archivist work until nothing waits in their queues."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while waiting := [one for one in self._queues.items() if self._is_waiting(one[0])]:
             assert time.monotonic() < deadline, "the queues do not get empty"
             delivered = [self._deliver(url, handler) for url, handler in waiting]

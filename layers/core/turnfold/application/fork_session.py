@@ -38,6 +38,9 @@ SEGMENT_TURNS = 1152
 ABANDONED_SECONDS = 3600
 """A copy that was not opened by then is cleared away."""
 
+FORK = "fork-"
+"""What the name of a copy's snapshot begins with."""
+
 COPIED_FIELDS = (
     "next_turn",
     "last_sha256",
@@ -145,8 +148,11 @@ class ForkSession:
             lambda first, end: self.transcript.turns(original, first, end),
         )
         pin_rev = max((pin.rev for pin in copy.pins), default=0)
-        opened = replace(copy.session, key=target, profile_rev=session.profile_rev)
-        name = f"fork-{session.epoch}"
+        # A hold is on the original alone.
+        opened = replace(
+            copy.session, key=target, profile_rev=session.profile_rev, legal_hold=False
+        )
+        name = f"{FORK}{session.epoch}"
         self.snapshots.put(target, name, pack_snapshot(replace(copy, session=opened)))
         sets = {field: getattr(opened, field) for field in COPIED_FIELDS}
         sets |= {"archived_through": archived, "pin_rev": pin_rev, "pins_settled_rev": 0}

@@ -14,6 +14,7 @@ from typing import Any
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import due_time, is_due, system_hash
 from turnfold.application.import_content import ImportContent, TurnToImport, cut_size
+from turnfold.application.keep_by_hand import KeepByHand
 from turnfold.application.pin_changes import pin_change
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.bells import ArchiveBell, Doorbell
@@ -71,6 +72,7 @@ class ImportSession:
     clock: Clock
     new_id: NewId
     defaults: Settings
+    keep: KeepByHand | None = None
 
     def __call__(
         self,
@@ -125,6 +127,8 @@ class ImportSession:
         }
         if not complete:
             return Answer(202, body)
+        if self.keep is not None and (pins or content.session):
+            self.keep(key)
         self._remember(session, request, body)
         if is_due(session):
             ring_gently(self.doorbell, key, self.new_id(), session.committed_through)

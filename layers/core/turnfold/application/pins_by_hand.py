@@ -6,6 +6,7 @@ from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import due_time
+from turnfold.application.keep_by_hand import KeepByHand
 from turnfold.application.pin_changes import pin_change
 from turnfold.application.ports.clock import Clock, NewId
 from turnfold.application.ports.memory import IdempotencyRecord, MemoryStore, Page
@@ -96,6 +97,7 @@ class Pins:
     counter: TokenCounter
     clock: Clock
     new_id: NewId
+    keep: KeepByHand | None = None
 
     def add(self, key: SessionKey, given: PinInput, request: IdempotentRequest) -> Answer:
         """Pin a fact (201). One that it `replaces` is invalidated.
@@ -225,6 +227,8 @@ class Pins:
             self.store.write(replace(change, idempotency=record, removes_pins=removes))
         except GuardFailedError:
             return False
+        if self.keep is not None:
+            self.keep(memory.session.key)
         return True
 
     def _due(

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from turnfold.application.commit_turn import due_time, system_hash
 from turnfold.application.compact_session import CompactSession, Ring
+from turnfold.application.fork_session import FORK
+from turnfold.application.keep_by_hand import KEPT
 from turnfold.application.ports.bells import Doorbell
 from turnfold.application.ports.clock import Clock, NewId
 from turnfold.application.ports.memory import Change, MemoryStore
@@ -210,25 +212,35 @@ class RebuildSession:
 
     def _from_snapshot(self, session: Session) -> tuple[Session, Profile, tuple[Pin, ...]]:
         """What the newest snapshot says, if there is one that can be read."""
-        for name in sorted(self.snapshots.names(session.key), reverse=True):
-            if not name[0].isdigit():
-                continue
-            data = self.snapshots.get(session.key, name)
-            try:
-                snapshot = unpack_snapshot(data) if data else None
-            except ValueError:
-                continue
-            if snapshot is None:
-                continue
-            if session.committed_through == 0:
-                session = replace(
-                    session,
-                    settings=snapshot.settings,
-                    judged_through=snapshot.judged_through,
-                    user_id=snapshot.user_id,
-                )
-            return session, snapshot.profile, snapshot.pins
-        return session, Profile(), ()
+        snapshot = self._newest(session.key)
+        if snapshot is None:
+            return session, Profile(), ()
+        if session.committed_through == 0:
+            session = replace(
+                session,
+                settings=snapshot.settings,
+                judged_through=snapshot.judged_through,
+                user_id=snapshot.user_id,
+                legal_hold=snapshot.legal_hold,
+            )
+        return session, snapshot.profile, snapshot.pins
+
+    def _newest(self, key: SessionKey) -> Snapshot | None:
+        """The newest of the snapshots that can be read: of a rest, of a fork, or of a change."""
+        names = sorted(self.snapshots.names(key), reverse=True)
+        rests = [one for one in names if one[0].isdigit()]
+        forks = [one for one in names if one.startswith(FORK)]
+        rest = next(filter(None, (self._read(key, one) for one in (*rests, *forks))), None)
+        kept = self._read(key, KEPT) if KEPT in names else None
+        found = [one for one in (rest, kept) if one is not None]
+        return max(found, key=lambda one: one.revision, default=None)
+
+    def _read(self, key: SessionKey, name: str) -> Snapshot | None:
+        data = self.snapshots.get(key, name)
+        try:
+            return unpack_snapshot(data) if data else None
+        except ValueError:
+            return None
 
     def _rebuilt(self, known: _Known, seconds_left: Callable[[], float]) -> WorkingMemory | None:
         """Working memory as the same turns would have made it; None if time runs out."""
@@ -368,6 +380,7 @@ class RebuildSession:
             "archived_through": session.archived_through,
             "user_id": session.user_id,
             "settings": session.settings,
+            "legal_hold": session.legal_hold,
             "system_sha256": system_hash(profile.system),
             "profile_rev": made.profile_rev,
             "updated_at": self.clock(),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from turnfold.application.commit_turn import due_time, system_hash
+from turnfold.application.keep_by_hand import KeepByHand
 from turnfold.application.ports.bells import Doorbell
 from turnfold.application.ports.clock import Clock, NewId
 from turnfold.application.ports.memory import Change, MemoryStore, Page
@@ -98,6 +99,7 @@ class Sessions:
     clock: Clock
     new_id: NewId
     defaults: Settings
+    keep: KeepByHand | None = None
 
     def get(self, key: SessionKey) -> WorkingMemory:
         """Everything live of a session. Raises `SessionNotFoundError`."""
@@ -179,6 +181,10 @@ class Sessions:
         )
         session = replace(session, due_at=session.expires_at)
         self.store.write(Change(key=key, creates=session, profile=profile))
+        if self.keep is not None and (
+            given.legal_hold or given.system or given.metadata or settings != self.defaults
+        ):
+            self.keep(key)
 
     def _change(
         self,
@@ -210,6 +216,14 @@ class Sessions:
         self.store.write(
             Change(key=session.key, epoch=session.epoch, guards=guards, sets=sets, profile=profile)
         )
+        # Metadata alone may change with every turn, and is not worth an object each time.
+        said = (session.settings, session.legal_hold, session.system_sha256)
+        if self.keep is not None and said != (
+            settings,
+            sets.get("legal_hold", session.legal_hold),
+            sets["system_sha256"],
+        ):
+            self.keep(session.key)
         if settings != session.settings and session.committed_through:
             # Other limits may leave work to do that no commit will ring for.
             ring_gently(self.doorbell, session.key, self.new_id(), session.committed_through)

@@ -92,6 +92,7 @@ class Turnfold(Background):
             clock=utc_now,
             new_id=new_id,
             defaults=default_settings(self._env),
+            keep=self._keep,
         )
 
     @cached_property
@@ -144,7 +145,7 @@ class Turnfold(Background):
     @cached_property
     def pins(self) -> Pins:
         """Pins by hand."""
-        return Pins(self.store, self.counter, utc_now, new_id)
+        return Pins(self.store, self.counter, utc_now, new_id, self._keep)
 
     @cached_property
     def turns(self) -> ReadTurns:
@@ -203,6 +204,7 @@ class Turnfold(Background):
             clock=utc_now,
             new_id=new_id,
             defaults=default_settings(self._env),
+            keep=self._keep,
         )
 
     @cached_property

@@ -29,6 +29,7 @@ from turnfold.application.read_transcript import Transcript
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from turnfold.application.keep_by_hand import KeepByHand
     from turnfold.application.live_pieces import LivePieces
     from turnfold.application.restore import Restore
     from turnfold.domain.sessions import SessionKey
@@ -107,6 +108,12 @@ class Resources:
         from turnfold.adapters.s3_snapshots import S3Snapshots
 
         return S3Snapshots(self._clients.s3, self._env["TURNFOLD_BUCKET"])
+
+    @cached_property
+    def _keep(self) -> "KeepByHand":
+        from turnfold.application.keep_by_hand import KeepByHand
+
+        return KeepByHand(self.store, self.snapshots)
 
     @cached_property
     def _shelf(self) -> Shelf:

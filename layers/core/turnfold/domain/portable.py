@@ -30,6 +30,7 @@ def session_object(session: Session, profile: Profile) -> dict[str, Any]:
         "settings": session.settings.to_json(),
         "system": [dict(one) for one in profile.system],
         "metadata": dict(profile.metadata),
+        "legal_hold": session.legal_hold,
         "turns": session.committed_through,
         "judged_through": session.judged_through,
         "compacted_through": session.compacted_through,

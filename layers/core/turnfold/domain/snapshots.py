@@ -35,7 +35,8 @@ class Snapshot:
     """The items of a working memory, without the session's own counters, which stay in the table.
 
     `profile_rev` is the revision of the profile as the session names it. `session` describes the
-    session (`portable.session_object`) for the day when the table is lost.
+    session (`portable.session_object`) for the day when the table is lost; `revision` was its own,
+    0 in snapshots of an older version.
     """
 
     profile: Profile
@@ -44,6 +45,7 @@ class Snapshot:
     summaries: tuple[Summary, ...]
     pins: tuple[Pin, ...]
     session: Mapping[str, Any]
+    revision: int = 0
 
     @property
     def settings(self) -> Settings:
@@ -55,6 +57,11 @@ class Snapshot:
         """The session's user."""
         user_id = self.session["user_id"]
         return None if user_id is None else str(user_id)
+
+    @property
+    def legal_hold(self) -> bool:
+        """Whether the session was under a legal hold."""
+        return bool(self.session.get("legal_hold"))
 
     @property
     def judged_through(self) -> int:
@@ -81,6 +88,7 @@ def snapshot_of(memory: WorkingMemory) -> Snapshot:
         summaries=memory.summaries,
         pins=memory.pins,
         session=session_object(memory.session, memory.profile),
+        revision=memory.session.revision,
     )
 
 
@@ -90,6 +98,7 @@ def pack_snapshot(memory: WorkingMemory) -> bytes:
         "v": SNAPSHOT_VERSION,
         "session": session_object(memory.session, memory.profile),
         "profile_rev": memory.session.profile_rev,
+        "revision": memory.session.revision,
         "turns": [turn_object(turn) for turn in memory.turns],
         "summaries": [summary_object(summary) for summary in memory.summaries],
         "pins": [pin_object(pin) for pin in memory.pins],
@@ -110,6 +119,7 @@ def unpack_snapshot(data: bytes) -> Snapshot:
             summaries=tuple(map(read_summary_object, said["summaries"])),
             pins=tuple(map(read_pin_object, said["pins"])),
             session=session,
+            revision=int(said.get("revision", 0)),
         )
     except (OSError, EOFError, KeyError, TypeError) as error:
         raise ValueError("the snapshot is damaged") from error
