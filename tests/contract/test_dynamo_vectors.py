@@ -140,10 +140,29 @@ def test_vectors_of_other_dimensions_are_refused_before_they_are_sent(
 ) -> None:
     session = talked(stores, 1)
     with pytest.raises(VectorsUnavailableError, match="2 numbers, the index takes 8"):
-        table.put(session, MODEL, 1, [unit([1.0, 1.0])])
-    with pytest.raises(VectorsUnavailableError):
         table.closest(session, MODEL, unit([1.0, 1.0]), 3)
-    assert table.resume(session, MODEL) == 0
+    with pytest.raises(VectorsUnavailableError, match="2 numbers, the index takes 8"):
+        table.put(session, MODEL, 1, [unit([1.0, 1.0])])
+    # In this process no more are made, which would cost money.
+    with pytest.raises(VectorsUnavailableError, match="2 numbers, the index takes 8"):
+        table.resume(session, MODEL)
+    assert DynamoVectors(client, "memory", DIMENSIONS).resume(session, MODEL) == 0
+
+
+def test_an_index_of_other_dimensions_than_it_is_said_to_have_takes_nothing(
+    stores: Stores, client: DynamoDBClient
+) -> None:
+    wrong = DynamoVectors(client, "memory", 2)
+    session = talked(stores, 1)
+    assert wrong.resume(session, MODEL) == 0
+    for _ in range(2):
+        with pytest.raises(VectorsUnavailableError, match="another length"):
+            wrong.put(session, MODEL, 1, [unit([1.0, 1.0])])
+        with pytest.raises(VectorsUnavailableError, match="another length"):
+            wrong.resume(session, MODEL)
+    with pytest.raises(VectorsUnavailableError):
+        wrong.closest(session, MODEL, unit([1.0, 1.0]), 3)
+    assert vector_items(client, session) == []
 
 
 def test_vectors_made_with_other_dimensions_are_not_gone_on_with(

@@ -49,6 +49,7 @@ from turnfold.adapters.dynamo_keys import (
 )
 from turnfold.domain.errors import (
     GuardFailedError,
+    StoreError,
     StoreUnavailableError,
     ThrottledError,
     VectorsUnavailableError,
@@ -72,6 +73,9 @@ MOST_FOUND = 100
 _NO_INDEX = frozenset({"ValidationException", "ResourceNotFoundException"})
 """What a search is answered while the table has no such index, or is still building it."""
 
+_UNFIT = frozenset({"ValidationError", "ValidationException"})
+"""What a transaction, or a part of it, is refused by if the index does not take its vector."""
+
 
 class DynamoVectors:
     """A `VectorIndex` over the table of `DynamoMemoryStore` and its index `vectors`."""
@@ -84,9 +88,13 @@ class DynamoVectors:
         self._table = table
         self._dimensions = dimensions
         self._sleep = sleep
+        self._unfit = ""
 
     def resume(self, session: Session, model: str) -> int:
         """See `VectorIndex`; one GetItem. Only after a change of the model there is more to do."""
+        if self._unfit:
+            # Before the next vectors are paid for, too.
+            raise VectorsUnavailableError(self._unfit)
         with mapped_errors("read"):
             answer = self._client.get_item(
                 TableName=self._table, Key=item_key(session.key, VECTORS), ConsistentRead=True
@@ -112,6 +120,12 @@ class DynamoVectors:
                 first_turn += len(batch)
         except GuardFailedError:
             return False
+        except StoreError as error:
+            cause = error.__cause__
+            if isinstance(cause, ClientError) and _UNFIT.intersection(error_codes(cause)):
+                self._unfit = "the table's index takes vectors of another length"
+                raise VectorsUnavailableError(self._unfit) from error
+            raise
         return True
 
     def closest(
@@ -253,10 +267,11 @@ class DynamoVectors:
 
     def _check_dimensions(self, vector: Sequence[float]) -> None:
         if len(vector) != self._dimensions:
-            raise VectorsUnavailableError(
+            self._unfit = (
                 f"the model's vectors have {len(vector)} numbers, the index takes"
                 f" {self._dimensions}"
             )
+            raise VectorsUnavailableError(self._unfit)
 
 
 def _numbers(vector: Sequence[float]) -> list[Attribute]:
