@@ -22,7 +22,8 @@ class Removed:
     """How much was removed.
 
     `items` of the table; `objects` of the bucket, with all their `versions` (delete markers count
-    as versions); `vectors` are those of the objects that held vectors of the search index.
+    as versions); `vectors` are those of the items and objects that held vectors of the search
+    index: an item those of one turn, an object those of many.
     """
 
     items: int = 0
