@@ -92,16 +92,24 @@ def _import(arguments: argparse.Namespace) -> None:
     if not path.is_file():
         raise InvalidInputError(f"there is no file {path}")
     faults = 0
+
+    def report(place: int, reason: str) -> None:
+        nonlocal faults
+        faults += 1
+        print(f"{path}:{place}: {reason}", file=sys.stderr)
+
     with Progress("turns", count_turns(path) or None) as progress:
-        for part in import_parts(path, arguments.session):
+        for part in import_parts(
+            path, arguments.session, lambda fault: report(fault.place, fault.reason)
+        ):
             if not part.session_id:
                 raise InvalidInputError("say with --session where these messages belong")
             answer = _send(client, part.session_id, part.body, part.key)
             progress.add(answer["turns_imported"])
             for fault in answer["errors"]:
                 place = part.places[min(fault["line"], len(part.places)) - 1]
-                print(f"{path}:{place}: {fault['msg']}", file=sys.stderr)
-            faults += answer["error_count"]
+                report(place, fault["msg"])
+            faults += answer["error_count"] - len(answer["errors"])
     if faults:
         print(f"{faults} lines were left out", file=sys.stderr)
 

@@ -6,14 +6,20 @@ again: the service answers what it has already as before, and takes in the rest.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from turnfold.application.import_content import LINE_TYPES, read_import
+from turnfold.domain.clean_json import parse_json
+from turnfold.domain.cutting import Fault
+from turnfold.domain.errors import BadJsonError
 
 PART_TURNS = 80
+NOT_UTF_8 = b"not UTF-8"
+"""What is sent in place of a line that is none, so that the service reports its number."""
+
 PART_BYTES = 4_000_000
 """A request to a Lambda may have 6 MB, in which the body is a JSON text."""
 
@@ -47,13 +53,16 @@ def count_turns(path: Path) -> int:
         return sum(b'"type":"turn"' in line or b'"type": "turn"' in line for line in file)
 
 
-def import_parts(path: Path, session_id: str | None) -> Iterator[ImportPart]:
+def import_parts(
+    path: Path, session_id: str | None, report: Callable[[Fault], None] = lambda _: None
+) -> Iterator[ImportPart]:
     """The requests that import a file, into one session or into those that the file names.
 
-    An export is read line by line; any other file, which is a list of messages, as a whole. Raises
-    `InvalidImportError` or `BadJsonError`.
+    An export is read line by line; any other file, which is a list of messages, as a whole: what of
+    it is left out is reported here, by the number of its entry. Raises `InvalidImportError` or
+    `BadJsonError`.
     """
-    lines = _export_lines(path) if _is_export(path) else _turn_lines(path)
+    lines = _export_lines(path) if _is_export(path) else _turn_lines(path, report)
     part: ImportPart | None = None
     index = 0
     head: tuple[int, bytes] | None = None
@@ -116,8 +125,8 @@ def _is_export(path: Path) -> bool:
     with path.open("rb") as file:
         first = next((line for line in file if line.strip()), b"")
     try:
-        said = json.loads(first)
-    except ValueError:
+        said = parse_json(first)
+    except BadJsonError:
         return False
     return isinstance(said, dict) and said.get("type") in LINE_TYPES
 
@@ -130,8 +139,13 @@ def _export_lines(path: Path) -> Iterator[tuple[int, bytes, str, dict[str, Any]]
             if not line.strip():
                 continue
             try:
-                said = json.loads(line)
-            except ValueError:
+                line.decode()
+            except UnicodeDecodeError:
+                # A body with it would be refused as a whole.
+                line = NOT_UTF_8
+            try:
+                said = parse_json(line)
+            except BadJsonError:
                 said = None
             kind = said.get("type") if isinstance(said, dict) else None
             if kind == "summary":
@@ -139,9 +153,17 @@ def _export_lines(path: Path) -> Iterator[tuple[int, bytes, str, dict[str, Any]]
             yield place, line, str(kind), said if isinstance(said, dict) else {}
 
 
-def _turn_lines(path: Path) -> Iterator[tuple[int, bytes, str, dict[str, Any]]]:
+def _turn_lines(
+    path: Path, report: Callable[[Fault], None]
+) -> Iterator[tuple[int, bytes, str, dict[str, Any]]]:
     """The turns that a list of messages is cut into, as lines of an export."""
-    content = read_import(path.read_text(encoding="utf-8"))
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadJsonError(f"{path} is not UTF-8; if it is compressed, unpack it first") from None
+    content = read_import(text)
+    for fault in content.faults:
+        report(fault)
     for turn in content.turns:
         said = {"type": "turn", "messages": list(turn.sent.messages)}
         yield turn.place, json.dumps(said, ensure_ascii=False).encode(), "turn", said

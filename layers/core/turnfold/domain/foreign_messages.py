@@ -41,11 +41,13 @@ def _messages_of(value: Any) -> Iterator[Any]:  # noqa: ANN401 - anything a dump
     pair = value.get("messagePair", value)
     if isinstance(pair, Mapping) and ("userMessage" in pair or "assistantMessage" in pair):
         middle = pair.get("intermediateMessages") or []
-        for one in (pair.get("userMessage"), *middle, pair.get("assistantMessage")):
+        between = middle if isinstance(middle, list) else [middle]
+        for one in (pair.get("userMessage"), *between, pair.get("assistantMessage")):
             if one is not None:
                 yield from _from_blocks(one)
         return
-    if value.get("role") in _BLOCK_ROLES:
+    role = value.get("role")
+    if isinstance(role, str) and role in _BLOCK_ROLES:
         yield from _from_blocks(value)
         return
     yield _from_langchain(value)
@@ -87,7 +89,10 @@ def _call(call: Any) -> Any:  # noqa: ANN401 - a call, or what it was
 
 def _from_blocks(value: Any) -> Iterator[Any]:  # noqa: ANN401 - anything a dump may hold
     """A message of blocks: its results become tool messages, its uses tool calls."""
-    if not isinstance(value, Mapping) or value.get("status") == "INVALIDATED":
+    if not isinstance(value, Mapping):
+        yield value
+        return
+    if value.get("status") == "INVALIDATED":
         return
     role = _BLOCK_ROLES.get(str(value.get("role")))
     blocks = value.get("content")

@@ -5,7 +5,7 @@ as lines, and the snapshot of a working memory is made of the same.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from turnfold.domain.pins import Pin, PinStatus, Trust
@@ -59,7 +59,10 @@ def pin_object(pin: Pin) -> dict[str, Any]:
 
 
 def read_pin_object(said: Mapping[str, Any]) -> Pin:
-    """What `pin_object` wrote. Raises `ValueError`, `KeyError` or `TypeError` for anything else."""
+    """What `pin_object` wrote.
+
+    Raises `ValueError`, `KeyError`, `TypeError` or `OverflowError` for anything else.
+    """
     return Pin(
         pin_id=_text(said["pin_id"]),
         text=_text(said["text"]),
@@ -157,4 +160,5 @@ def _moment(value: object) -> datetime:
     moment = parse_time(_text(value))
     if moment.tzinfo is None:
         raise ValueError("a time needs a zone")
+    moment.astimezone(UTC)  # raises OverflowError at the edges of the calendar
     return moment
