@@ -4,25 +4,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from api.problems import RefusedError
 from api.requests import (
     MAX_QUERY_CHARACTERS,
     MAX_TOKENS,
     Request,
     flag,
+    layout_name,
     max_tokens,
     model_name,
     number,
     text,
 )
 from turnfold.application.read_context import DEFAULT_RECALL, ContextRequest
+from turnfold.domain.layouts import DEFAULT_LAYOUT, LAYOUTS
 from turnfold.domain.message_rules import check_messages
 from turnfold.domain.messages import Message
 from turnfold.domain.policies.registry import check_policy, policy_from_query
 from turnfold.domain.transcript import sha256_of
 
 MAX_RECALL = 100
-FORMATS = ("openai",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class ContextParameters:
     policy: Mapping[str, Any] | None = None
     incoming: tuple[Message, ...] = ()
     include_open: bool = False
+    layout: str = DEFAULT_LAYOUT
     begun: int = 0
     """How many of the incoming messages are those of the open turn."""
 
@@ -51,6 +52,7 @@ class ContextParameters:
             recall,
             self.policy,
             self.begun,
+            LAYOUTS[self.layout],
         )
 
     def etag(self, state: str) -> str:
@@ -65,6 +67,7 @@ class ContextParameters:
                 self.policy,
                 list(self.incoming),
                 self.include_open,
+                self.layout,
             ]
         )[:32]
 
@@ -91,9 +94,6 @@ def from_body(request: Request) -> ContextParameters:
 
 
 def _checked(given: Mapping[str, Any]) -> ContextParameters:
-    shape = given.get("format")
-    if shape is not None and shape not in FORMATS:
-        raise RefusedError(422, "invalid_parameter", f"format may be {', '.join(FORMATS)}")
     policy, messages = given.get("policy"), given.get("messages")
     return ContextParameters(
         max_tokens=max_tokens(given.get("max_tokens")),
@@ -103,4 +103,5 @@ def _checked(given: Mapping[str, Any]) -> ContextParameters:
         policy=None if policy is None else check_policy(policy),
         incoming=check_messages(messages) if messages else (),
         include_open=flag("include_open", given.get("include_open")),
+        layout=layout_name(given.get("format")),
     )

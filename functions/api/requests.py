@@ -14,6 +14,7 @@ from turnfold.application.answer import IdempotentRequest
 from turnfold.application.ports.callers import Caller
 from turnfold.domain.clean_json import parse_json
 from turnfold.domain.errors import BadJsonError, InvalidIdError
+from turnfold.domain.layouts import DEFAULT_LAYOUT, LAYOUTS
 from turnfold.domain.limits import DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY_CHARACTERS, MAX_PAGE
 from turnfold.domain.sessions import SessionKey, check_id
 from turnfold.domain.settings import MAX_MODEL_NAME
@@ -183,6 +184,15 @@ def text(name: str, value: object, longest: int) -> str | None:
         raise RefusedError(
             422, "invalid_parameter", f"{name} must be a text of 1 to {longest} characters"
         )
+    return value
+
+
+def layout_name(value: object) -> str:
+    """The name of a context's layout. Raises `RefusedError`."""
+    if value is None:
+        return DEFAULT_LAYOUT
+    if not isinstance(value, str) or value not in LAYOUTS:
+        raise RefusedError(422, "invalid_parameter", f"format may be {', '.join(LAYOUTS)}")
     return value
 
 

@@ -5,10 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from api.problems import RefusedError
 from api.replies import Reply, answered
-from api.requests import MAX_QUERY_CHARACTERS, Request, max_tokens, model_name, text
+from api.requests import (
+    MAX_QUERY_CHARACTERS,
+    Request,
+    layout_name,
+    max_tokens,
+    model_name,
+    text,
+)
 from api.routes import write
 from turnfold.bootstrap import Turnfold
 from turnfold.domain.errors import InvalidMessagesError
+from turnfold.domain.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from turnfold.domain.messages import Message
@@ -29,6 +37,7 @@ def post_chat(request: Request, service: Turnfold) -> Reply:
         max_context_tokens=max_tokens(body.get("max_context_tokens"), "max_context_tokens"),
         temperature=_temperature(body.get("temperature")),
         query=text("query", body.get("query"), MAX_QUERY_CHARACTERS),
+        layout=LAYOUTS[layout_name(body.get("format"))],
     )
     said = service.chat(key, asked, request.idempotent(f"POST {CHAT}"))
     reply = answered(request, said.answer)

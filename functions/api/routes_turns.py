@@ -8,7 +8,7 @@ from api.context_parameters import ContextParameters
 from api.cursors import list_name, read_cursor, write_cursor
 from api.problems import RefusedError, problem_of
 from api.replies import Reply, answered
-from api.requests import MAX_TOKENS, Request, metadata, model_name, user_id
+from api.requests import MAX_TOKENS, Request, layout_name, metadata, model_name, user_id
 from api.routes import read, write
 from api.routes_context import context_of
 from turnfold.application.answer import Answer, IdempotentRequest
@@ -93,6 +93,7 @@ def _included(request: Request) -> ContextParameters | None:
     return ContextParameters(
         max_tokens=request.query_number("max_tokens", 1, MAX_TOKENS),
         model=model_name(request.query("model")),
+        layout=layout_name(request.query("format")),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from turnfold.domain.layouts import DEFAULT_LAYOUT, LAYOUTS
 from turnfold.domain.limits import DEFAULT_PAGE, MAX_PAGE
 from turnfold.domain.pins import PinStatus
 from turnfold.domain.policies.registry import policy_names
@@ -37,6 +38,7 @@ def _query(name: str, schema: dict[str, Any], description: str = "") -> Paramete
 
 MAX_TOKENS = _query("max_tokens", {"type": "integer", "minimum": 1, "maximum": 10_000_000})
 MODEL = _query("model", {"type": "string", "minLength": 1, "maxLength": 200})
+FORMAT = _query("format", {"enum": list(LAYOUTS), "default": DEFAULT_LAYOUT})
 CURSOR = _query("cursor", {"type": "string"}, "next_cursor of the page before")
 LIMIT = _query(
     "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": DEFAULT_PAGE}
@@ -84,7 +86,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     f"POST {SESSION}/turns": Operation(
         "Turns",
-        query=(_query("include", {"enum": ["context"]}), MAX_TOKENS, MODEL),
+        query=(_query("include", {"enum": ["context"]}), MAX_TOKENS, MODEL, FORMAT),
         headers=("Idempotency-Key",),
         body="TurnInput",
         answers={201: "Committed"},
@@ -128,7 +130,7 @@ OPERATIONS: dict[str, Operation] = {
             MODEL,
             _query("query", {"type": "string", "minLength": 1, "maxLength": 10_000}),
             _query("recall", {"type": "integer", "minimum": 0, "maximum": 100}),
-            _query("format", {"enum": ["openai"]}),
+            FORMAT,
             _query("policy", {"enum": list(policy_names())}),
             _query("include_open", {"type": "boolean"}, "With the open turn's messages"),
         ),

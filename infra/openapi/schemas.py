@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from turnfold.domain.layouts import DEFAULT_LAYOUT, LAYOUTS
 from turnfold.domain.limits import MAX_PIN_CHARACTERS, MAX_TURN_MESSAGES
 from turnfold.domain.messages import ROLES
 from turnfold.domain.pins import PinStatus, Trust
@@ -19,6 +20,7 @@ TURN_NUMBER: Schema = {"type": "integer", "minimum": 1}
 FLAG: Schema = {"type": "boolean"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 MODEL: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_MODEL_NAME}
+FORMAT: Schema = {"enum": list(LAYOUTS), "default": DEFAULT_LAYOUT}
 USER_ID: Schema = {"type": "string", "minLength": 1, "maxLength": 256}
 METADATA: Schema = {"type": "object", "description": "Any members; kept and returned as they are"}
 SHA256: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -324,7 +326,7 @@ SCHEMAS: dict[str, Schema] = {
             "query": {"type": "string", "minLength": 1, "maxLength": 10_000},
             "recall": {"type": "integer", "minimum": 0, "maximum": 100},
             "include_open": {"type": "boolean"},
-            "format": {"enum": ["openai"]},
+            "format": FORMAT,
             "policy": {"anyOf": [{"enum": list(policy_names())}, ref("Policy")]},
             "messages": listed(ref("Message")),
         },
@@ -402,6 +404,7 @@ SCHEMAS: dict[str, Schema] = {
             "max_context_tokens": {"type": "integer", "minimum": 1, "maximum": 10_000_000},
             "temperature": {"type": "number", "minimum": 0, "maximum": 2},
             "query": TEXT,
+            "format": FORMAT,
         },
         "message",
         "messages",
@@ -410,6 +413,7 @@ SCHEMAS: dict[str, Schema] = {
         "max_context_tokens",
         "temperature",
         "query",
+        "format",
         description="Either message or messages",
     ),
     "Chatted": record(

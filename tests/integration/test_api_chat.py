@@ -8,6 +8,7 @@ import pytest
 
 from support.api import Api, Session, question, reply, turn
 from support.fake_openai import FakeOpenAI, Rule
+from support.invariants import check_alternates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ BAD_CHATS: list[tuple[dict[str, Any], str]] = [
     ({"message": "a", "max_tokens": 0}, "invalid_parameter"),
     ({"message": "a", "max_context_tokens": "x"}, "invalid_parameter"),
     ({"message": "a", "model": []}, "invalid_parameter"),
+    ({"message": "a", "format": "xml"}, "invalid_parameter"),
     ({"message": "a", "max_context_tokens": 1}, "budget_too_small"),
 ]
 
@@ -70,6 +72,19 @@ def test_a_chat_answers_and_commits(session: Session, body: dict[str, Any]) -> N
     assert session("GET").ok()["turns"] == 1
     other = session("POST", "/chat", {"message": "Other"}, idempotency_key="k")
     other.problem(422, "idempotency_mismatch")
+
+
+@pytest.mark.usefixtures("model")
+def test_a_chat_is_sent_alternating_if_asked_for(session: Session, fake: FakeOpenAI) -> None:
+    asked = [question("And"), question("back?")]
+    for _ in range(2):
+        session("POST", "/chat", {"messages": asked, "format": "alternating"}).ok()
+        session.pin()
+    first, second = (one.body["messages"] for one in fake.requests())
+    assert first == [question("And\n\nback?")]
+    check_alternates(second)
+    assert second[-1] == first[-1]
+    assert session("GET", "/turns/2").ok()["messages"][:2] == asked
 
 
 @pytest.mark.usefixtures("model")

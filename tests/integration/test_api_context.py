@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from support.api import Session, question, reply, turn
+from support.invariants import check_alternates
 from turnfold.application import read_context
+from turnfold.domain.messages import MEMORY_NAME
 
 BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"max_tokens": 0}, "invalid_parameter"),
@@ -20,6 +22,7 @@ BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"query": 7}, "invalid_parameter"),
     ({"recall": True}, "invalid_parameter"),
     ({"format": "xml"}, "invalid_parameter"),
+    ({"format": ["alternating"]}, "invalid_parameter"),
     ({"policy": "random"}, "invalid_policy"),
     ({"policy": 7}, "invalid_policy"),
     ({"policy": {}}, "invalid_policy"),
@@ -88,6 +91,25 @@ def test_coming_messages_are_appended_and_their_system_message_stands_in(talked:
     assert replaced == [system, *plain[1:], *coming]
 
 
+def test_a_context_alternates_if_asked_for(talked: Session) -> None:
+    coming = [question("And"), question("back?")]
+    body = {"format": "alternating", "messages": coming}
+    shown = talked("POST", "/context", body).ok()
+    check_alternates(shown["messages"])
+    assert shown["messages"][-1] == question("And\n\nback?")
+    got = talked("GET", "/context?format=alternating").ok()
+    assert got["messages"] == shown["messages"][:-1]
+    told = [one["role"] for one in got["messages"] if one.get("name") == MEMORY_NAME]
+    assert told == ["user", "assistant"]
+    stable = got["cache"]["stable_messages"]
+    assert got["messages"][stable - 1]["name"] == MEMORY_NAME
+    assert got["tokens"]["total"] <= talked("GET", "/context").ok()["tokens"]["total"] + 20
+    exact = talked("GET", f"/context?format=alternating&max_tokens={got['tokens']['total']}")
+    assert exact.ok()["messages"] == got["messages"]
+    window = "policy=message_window&max_messages=4"
+    check_alternates(talked("GET", f"/context?format=alternating&{window}").ok()["messages"])
+
+
 def test_a_budget_that_is_too_small_says_what_is_needed(talked: Session) -> None:
     problem = talked("GET", "/context?max_tokens=1").problem(422, "budget_too_small")
     assert problem["budget"] == 1
@@ -104,11 +126,12 @@ def test_etags_cover_state_and_parameters(talked: Session) -> None:
             {"max_tokens": 900},
             {"model": "gpt-4o"},
             {"query": "a"},
+            {"format": "alternating"},
             {"messages": [question()]},
             {"messages": [question("b")]},
         )
     }
-    assert len(tags) == 6
+    assert len(tags) == 7
     etag = talked("GET", "/context").headers["etag"]
     assert etag in tags
     for method in ("GET", "POST"):

@@ -113,20 +113,25 @@ def test_a_key_serves_its_own_route_session_and_tenant(api: Api, session: Sessio
     assert "idempotency-replayed" not in answer.headers
 
 
-def test_the_context_can_be_included(session: Session) -> None:
+@pytest.mark.parametrize("layout", ["", "&format=alternating"])
+def test_the_context_can_be_included(session: Session, layout: str) -> None:
     session.commit()
-    path = "/turns?include=context&max_tokens=4000&model=gpt-4o"
+    session.pin()
+    path = f"/turns?include=context&max_tokens=4000&model=gpt-4o{layout}"
     answer = session("POST", path, {"messages": turn(2)}, idempotency_key="k")
-    context = session("GET", "/context?max_tokens=4000&model=gpt-4o").ok()
+    context = session("GET", f"/context?max_tokens=4000&model=gpt-4o{layout}").ok()
     assert answer.ok(201)["context"] == context
     session.commit(3)
     again = session("POST", path, {"messages": turn(2)}, idempotency_key="k").ok(201)
-    assert again["context"] == session("GET", "/context?max_tokens=4000&model=gpt-4o").ok()
+    context = session("GET", f"/context?max_tokens=4000&model=gpt-4o{layout}").ok()
+    assert again["context"] == context
     plain = session("POST", "/turns", {"messages": turn(2)}, idempotency_key="k").ok(201)
     assert "context" not in plain
 
 
-@pytest.mark.parametrize("query", ["include=all", "include=context&max_tokens=none"])
+@pytest.mark.parametrize(
+    "query", ["include=all", "include=context&max_tokens=none", "include=context&format=xml"]
+)
 def test_a_wrong_wish_for_a_context_commits_nothing(session: Session, query: str) -> None:
     session("POST", f"/turns?{query}", {"messages": turn()}).problem(422, "invalid_parameter")
     session("GET").problem(404, "session_not_found")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from support.service import count_words
 from turnfold.application.read_context import ContextRequest
 from turnfold.domain.errors import BudgetTooSmallError
+from turnfold.domain.layouts import ALTERNATING
 from turnfold.domain.measure import Measure
 from turnfold.domain.messages import MEMORY_NAME, chat_form
 from turnfold.domain.pins import PinStatus
@@ -223,6 +224,7 @@ def check_contexts(service: Service, memory: WorkingMemory, ledger: Ledger) -> N
     total = whole["tokens"]["total"]
     chance = random.Random(memory.session.revision)
     check_i10_budget(service, memory, chance.randint(1, total + 1))
+    check_alternating(service, memory, ledger)
 
 
 def context_of(service: Service, memory: WorkingMemory, budget: int) -> dict[str, Any]:
@@ -255,6 +257,44 @@ def check_told(memory: WorkingMemory, view: dict[str, Any]) -> None:
     if view["dropped_pins"]:
         kept = len(regions["head"]) + len(regions["window"]) + len(regions["tail"])
         assert kept <= 1, "pins were dropped before turns"
+
+
+def check_alternating(service: Service, memory: WorkingMemory, ledger: Ledger) -> None:
+    """The alternating layout: the same turns and words, strictly by turns, within any budget."""
+    whole = service.context.view(memory, ContextRequest(layout=ALTERNATING))
+    check_alternates(whole["messages"])
+    check_i9_valid(whole["messages"])
+    check_i14_prefix(memory, whole, ledger, "alternating")
+    total = whole["tokens"]["total"]
+    budget = random.Random(memory.session.revision).randint(1, total + 1)
+    try:
+        view = service.context.view(memory, ContextRequest(budget, layout=ALTERNATING))
+    except BudgetTooSmallError:
+        return
+    check_alternates(view["messages"])
+    check_i9_valid(view["messages"])
+    assert 3 + count_messages(view["messages"], count_words) == view["tokens"]["total"], "I10"
+    assert view["tokens"]["total"] <= budget, "I10"
+    check_told(memory, view)
+
+
+def check_alternates(messages: Sequence[dict[str, Any]]) -> None:
+    """User and assistant by turns, the user first; tool results follow the calls they answer."""
+    said = "leading"
+    for message in messages:
+        role = message["role"]
+        before, said = said, role
+        if role in ("system", "developer"):
+            assert before == "leading", "I9: a system message among the others"
+            said = "leading"
+        elif role == "user":
+            assert before in ("leading", "assistant"), "I9: the user twice"
+        elif role == "assistant":
+            assert before in ("user", "tool"), "I9: the assistant twice, or first"
+            said = "calls" if message.get("tool_calls") else role
+        else:
+            assert before in ("calls", "tool"), "I9: a result of no call"
+    assert said != "calls", "I9: calls without results"
 
 
 CHAT_MEMBERS = {"role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio"}
@@ -296,7 +336,9 @@ def check_content(message: dict[str, Any]) -> None:
         assert content is not None, "I9: empty"
 
 
-def check_i14_prefix(memory: WorkingMemory, view: dict[str, Any], ledger: Ledger) -> None:
+def check_i14_prefix(
+    memory: WorkingMemory, view: dict[str, Any], ledger: Ledger, layout: str = "openai"
+) -> None:
     """Until the next compaction the messages before the raw middle stay the same bytes."""
     session = memory.session
     stable = view["cache"]["stable_messages"]
@@ -304,7 +346,7 @@ def check_i14_prefix(memory: WorkingMemory, view: dict[str, Any], ledger: Ledger
     assert digest == view["cache"]["prefix_sha256"], "I14: the hash"
     if session.head_end < session.settings.head_size and not session.manifest:
         return
-    state = (session.summary_rev, session.pin_rev, session.profile_rev)
+    state = (layout, session.summary_rev, session.pin_rev, session.profile_rev)
     before = ledger.prefixes.setdefault(state, (stable, digest))
     assert before == (stable, digest), "I14"
 

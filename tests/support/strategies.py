@@ -70,6 +70,8 @@ def turns(draw: st.DrawFn, marker: str = "") -> list[dict[str, Any]]:
     if draw(st.integers(0, 5)) == 0:
         part = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
         messages.append({"role": "user", "content": [{"type": "text", "text": "See."}, part]})
+    if draw(st.integers(0, 5)) == 0:
+        messages.append({"role": "assistant", "content": draw(_visible)})
     for at in range(draw(st.sampled_from([0, 0, 0, 1, 2]))):
         messages += draw(tool_exchanges(prefix=f"{marker or 'c'}-{at}-"))
     if draw(st.integers(0, 9)) == 0:

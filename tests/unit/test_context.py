@@ -9,16 +9,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support.invariants import check_i9_valid
+from support.invariants import check_alternates, check_i9_valid
 from support.planning import KEY
 from support.service import count_words
 from support.sessions import START, a_pin, a_session
 from support.strategies import sizes, texts, turns
-from turnfold.domain.context import Context, assemble
+from turnfold.domain.context import Context, Recalled, assemble
 from turnfold.domain.errors import BudgetTooSmallError
+from turnfold.domain.layouts import ALTERNATING, LAYOUTS
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory, raw_numbers
-from turnfold.domain.messages import MEMORY_NAME, chat_form
+from turnfold.domain.messages import LEADING_ROLES, MEMORY_NAME, chat_form
+from turnfold.domain.recalled import RecalledTurn
 from turnfold.domain.regions import split_regions
 from turnfold.domain.sessions import Profile
 from turnfold.domain.settings import Settings, merge_settings
@@ -365,6 +367,77 @@ def test_a_larger_budget_shows_no_less_of_the_pins(
     assert set(more.dropped_pins) <= set(less.dropped_pins) or more.elided is None
 
 
+# The alternating layout -------------------------------------------------------------------------
+
+
+RECALLED = Recalled([RecalledTurn(a_turn(3), 0.9), RecalledTurn(a_turn(7), 0.5)], 2)
+
+
+def test_memory_and_recalled_turns_are_told_by_the_user_and_acknowledged() -> None:
+    question = [{"role": "user", "content": "And"}, {"role": "user", "content": "now?"}]
+    context = assemble(usual(), measure(), incoming=question, recall=RECALLED, layout=ALTERNATING)
+    told = [(one["role"], one.get("name"), str(one["content"])[:8]) for one in context.messages]
+    assert told == [
+        ("system", None, "Be kind."),
+        ("user", None, "turn 1 w"),
+        ("assistant", None, "turn 1 w"),
+        ("user", MEMORY_NAME, "Memory o"),
+        ("assistant", MEMORY_NAME, "Understo"),
+        *[(role, None, f"turn {n} w") for n in (7, 8) for role in ("user", "assistant")],
+        ("user", MEMORY_NAME, "Earlier "),
+        ("assistant", MEMORY_NAME, "Understo"),
+        *[(role, None, f"turn {n} word"[:8]) for n in (9, 10) for role in ("user", "assistant")],
+        ("user", None, "And\n\nnow"),
+    ]
+    assert context.tokens.total == total(context.messages)
+    assert context.stable_messages == 5
+    assert context.prefix_sha256 == sha256_of([dict(one) for one in context.messages[:5]])
+
+
+questions: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
+    texts.map(lambda text: {"role": "user", "content": text}), max_size=2
+)
+
+
+@given(memories(), questions, st.floats(0, 1.1), st.booleans())
+def test_any_context_alternates_within_any_budget(
+    memory: WorkingMemory, question: list[dict[str, Any]], share: float, bounded: bool
+) -> None:
+    def assembled(budget: int | None) -> Context:
+        return assemble(
+            memory,
+            measure(),
+            budget=budget,
+            incoming=question,
+            recall=RECALLED,
+            layout=ALTERNATING,
+        )
+
+    whole = assembled(None)
+    budget = int(whole.tokens.total * share) if bounded else None
+    try:
+        context = assembled(budget)
+    except BudgetTooSmallError:
+        return
+    messages = [dict(one) for one in context.messages]
+    check_alternates(messages)
+    check_i9_valid(messages[: len(messages) - bool(question)])
+    assert context.tokens.total == total(messages)
+    if budget is not None:
+        assert context.tokens.total <= budget
+        if budget >= whole.tokens.total:
+            assert context.messages == whole.messages
+    assert not any(one["role"] in LEADING_ROLES for one in messages[len(context.system) :])
+
+
+@given(memories())
+def test_both_layouts_hold_the_same(memory: WorkingMemory) -> None:
+    plain = assemble(memory, measure())
+    other = assemble(memory, measure(), layout=ALTERNATING)
+    for name in ("system", "head", "pins", "window", "tail", "dropped"):
+        assert getattr(plain, name) == getattr(other, name)
+
+
 # The prefix --------------------------------------------------------------------------------------
 
 
@@ -380,6 +453,9 @@ def test_the_prefix_stays_the_same_while_turns_are_added(last: int) -> None:
     longer = memory_of(
         turns_by_number, summary_of(2, 5), summary_of(6, 6), pins=usual().pins, system=SYSTEM
     )
-    before, after = assemble(usual(), measure()), assemble(longer, measure())
-    assert before.prefix_sha256 == after.prefix_sha256
-    assert after.messages[: before.stable_messages] == before.messages[: before.stable_messages]
+    for layout in LAYOUTS.values():
+        before = assemble(usual(), measure(), layout=layout)
+        after = assemble(longer, measure(), layout=layout)
+        assert before.prefix_sha256 == after.prefix_sha256
+        stable = before.stable_messages
+        assert after.messages[:stable] == before.messages[:stable]

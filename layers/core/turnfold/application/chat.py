@@ -23,6 +23,7 @@ from turnfold.domain.errors import (
     StoreError,
     TurnTooLargeError,
 )
+from turnfold.domain.layouts import PLAIN, Layout
 from turnfold.domain.limits import MAX_TURN_MESSAGES
 from turnfold.domain.message_rules import check_question, check_turn
 from turnfold.domain.messages import Message, chat_form, is_blank, tool_calls
@@ -42,6 +43,7 @@ class ChatRequest:
     max_context_tokens: int | None = None
     temperature: float | None = None
     query: str | None = None
+    layout: Layout = PLAIN
 
     def check(self) -> None:
         """Raise `InvalidMessagesError` or `TurnTooLargeError` unless it can become a turn."""
@@ -139,12 +141,13 @@ class Chat:
             model=asked.model,
             incoming=asked.messages,
             query=asked.query,
+            layout=asked.layout,
         )
         return self.context.messages(memory, wanted)
 
     def _alone(self, asked: ChatRequest) -> tuple[Message, ...]:
         """The question as a context. Raises `BudgetTooSmallError`."""
-        messages = tuple(chat_form(one) for one in asked.messages)
+        messages = asked.layout.spoken([chat_form(one) for one in asked.messages])
         budget = asked.max_context_tokens
         if budget is not None:
             count = self._count(asked.model or self.commit.defaults.model)

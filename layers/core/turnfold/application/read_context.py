@@ -13,6 +13,7 @@ from turnfold.application.views import context_view, elided_view, working_memory
 from turnfold.domain.context import NOTHING_RECALLED, Context, Recalled, assemble
 from turnfold.domain.elision import Elision, elide
 from turnfold.domain.errors import ContextTooLargeError
+from turnfold.domain.layouts import PLAIN, Layout
 from turnfold.domain.limits import MAX_CONTEXT_BYTES
 from turnfold.domain.measure import Measure
 from turnfold.domain.measurements import Metric
@@ -48,6 +49,7 @@ class ContextRequest:
     recall: int = DEFAULT_RECALL
     policy: Mapping[str, Any] | None = None
     begun: int = 0
+    layout: Layout = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ class ReadContext:
             incoming=conversation,
             system=leading or None,
             recall=self._recalled(memory, request),
+            layout=request.layout,
         )
         folded = [one for one in context.window if isinstance(one, Summary)]
         self.metrics.record(

@@ -17,6 +17,7 @@ from turnfold.application.read_transcript import Transcript
 from turnfold.application.views import elided_view, watermark_view
 from turnfold.domain.elision import Elision
 from turnfold.domain.errors import BudgetTooSmallError
+from turnfold.domain.layouts import PLAIN
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import split_leading
@@ -34,6 +35,9 @@ from turnfold.domain.tokens import PER_LIST, count_messages
 from turnfold.domain.transcript import sha256_of
 from turnfold.domain.turns import Turn
 
+LAYOUT_ATTEMPTS = 4
+"""A layout adds the same few tokens each time, so the second choice nearly always fits."""
+
 FIRST_READ_TURNS = 50
 """How many archived turns are read at first where only their age says how many are needed."""
 
@@ -48,7 +52,7 @@ class ReadPolicyContext:
 
     def budget(self, spec: Mapping[str, Any], request: ContextRequest) -> int | None:
         """The tokens that a context may have, counted exactly; None if there is no such bound."""
-        return exact_budget(_with_budget(spec, request))
+        return exact_budget(_with_budget(spec, request.max_tokens))
 
     def view(
         self,
@@ -62,19 +66,35 @@ class ReadPolicyContext:
         Raises `InvalidPolicyError`, or `BudgetTooSmallError` when what a policy may not drop
         exceeds its budget even after long texts were shortened.
         """
-        both = _with_budget(spec, request)
-        policy = parse_policy(both, self.kit(memory, measure))
+        both = _with_budget(spec, request.max_tokens)
+        kit = self.kit(memory, measure)
+        policy = parse_policy(both, kit)
         turns = self._turns(memory, policy)
         leading, incoming = split_leading(request.incoming)
-        choice = choose_of_turns(
-            policy,
-            turns,
-            now=self.clock(),
-            system=leading or memory.profile.system,
-            incoming=incoming,
-            query=request.query,
-        )
-        choice, elided = _fitted(choice, exact_budget(both), measure)
+        now, budget = self.clock(), exact_budget(both)
+
+        def chosen(by: Policy) -> TurnChoice:
+            return choose_of_turns(
+                by,
+                turns,
+                now=now,
+                system=leading or memory.profile.system,
+                incoming=incoming,
+                query=request.query,
+                layout=request.layout,
+            )
+
+        choice = chosen(policy)
+        if budget is not None and request.layout is not PLAIN:
+            limit = budget
+            for _ in range(LAYOUT_ATTEMPTS):
+                # Policies do not see what a layout adds; if that is too much, they choose less.
+                excess = _total(choice, measure) - budget
+                limit -= excess
+                if excess <= 0 or limit <= 0:
+                    break
+                choice = chosen(parse_policy(_with_budget(both, limit), kit))
+        choice, elided = _fitted(choice, budget, measure)
         view = _view(memory, measure, choice, elided)
         view["tokens"]["budget"] = request.max_tokens
         view["policy"] = {
@@ -112,11 +132,11 @@ class ReadPolicyContext:
         return tuple(known[number] for number in wanted)
 
 
-def _with_budget(spec: Mapping[str, Any], request: ContextRequest) -> Mapping[str, Any]:
-    """The policy, within the budget that was asked for besides."""
-    if not request.max_tokens:
+def _with_budget(spec: Mapping[str, Any], max_tokens: int | None) -> Mapping[str, Any]:
+    """The policy, within a budget that was asked for besides."""
+    if not max_tokens:
         return spec
-    limit = {"name": "token_limit", "max_tokens": request.max_tokens}
+    limit = {"name": "token_limit", "max_tokens": max_tokens}
     return {"name": "composite", "policies": [spec, limit]}
 
 
@@ -135,7 +155,7 @@ def _fitted(
     choice: TurnChoice, budget: int | None, measure: Measure
 ) -> tuple[TurnChoice, tuple[Elision, ...]]:
     """The choice, the newest turn's long texts shortened where they alone exceed the budget."""
-    total = PER_LIST + count_messages(choice.messages, measure.count)
+    total = _total(choice, measure)
     if budget is None or total <= budget:
         return choice, ()
     shorter = shortened(choice, budget, measure.count)
@@ -144,12 +164,16 @@ def _fitted(
     return shorter
 
 
+def _total(choice: TurnChoice, measure: Measure) -> int:
+    return PER_LIST + count_messages(choice.messages, measure.count)
+
+
 def _view(
     memory: WorkingMemory, measure: Measure, choice: TurnChoice, elided: Sequence[Elision]
 ) -> dict[str, Any]:
     session = memory.session
     system, rest = split_leading(choice.messages)
-    shown = sorted({one for one in choice.sources if one is not None})
+    shown = choice.shown
     dropped = gaps(((number, number) for number in shown), session.committed_through)
     newest = shown[-1] if shown else 0
     return {
@@ -165,7 +189,7 @@ def _view(
             "tail": [{"turn": number} for number in shown],
         },
         "tokens": {
-            "total": PER_LIST + count_messages(choice.messages, measure.count),
+            "total": _total(choice, measure),
             "budget": None,
             "system": count_messages(system, measure.count),
             "head": 0,

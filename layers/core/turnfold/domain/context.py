@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from turnfold.domain.elision import Elision, elide
 from turnfold.domain.errors import BudgetTooSmallError
+from turnfold.domain.layouts import PLAIN, Layout
 from turnfold.domain.measure import Measure
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.memory_text import memory_message
@@ -20,7 +21,7 @@ from turnfold.domain.recalled import RecalledTurn, quoted, recalled_message
 from turnfold.domain.regions import Regions, first_turn, split_regions
 from turnfold.domain.sessions import TurnRange, gaps
 from turnfold.domain.summaries import Summary
-from turnfold.domain.tokens import PER_LIST, count_message, count_messages
+from turnfold.domain.tokens import PER_LIST, count_messages
 from turnfold.domain.transcript import sha256_of
 from turnfold.domain.turns import Turn
 
@@ -41,7 +42,7 @@ class ContextTokens:
 
 @dataclass(frozen=True, slots=True)
 class ElidedTurn:
-    """The newest turn, shortened to fit, and by how much."""
+    """The newest turn, shortened to fit, and by how much. Parts tell places among its messages."""
 
     turn: int
     parts: tuple[Elision, ...]
@@ -89,14 +90,16 @@ class _Assembly:
         incoming: Sequence[Message],
         system: Sequence[Message] | None,
         recall: "Recalled",
+        layout: Layout,
     ) -> None:
         self.recall = recall
+        self.layout = layout
         self.memory = memory
         self.measure = measure
         self.budget = budget
         leading = memory.profile.system if system is None else system
         self.system = tuple(chat_form(one) for one in leading if not is_blank(one))
-        self.incoming = tuple(chat_form(one) for one in incoming)
+        self.incoming = layout.spoken([chat_form(one) for one in incoming])
         self.regions: Regions = split_regions(memory)
         self.role = memory.session.settings.memory_role
         self.chosen = _Choice()
@@ -119,10 +122,16 @@ class _Assembly:
 
     def _turn_messages(self, turn: Turn) -> tuple[Message, ...]:
         cut = self.cut.get(turn.number)
-        return cut or tuple(chat_form(one) for one in turn.conversation)
+        return cut or self.layout.spoken([chat_form(one) for one in turn.conversation])
 
-    def _memory_message(self) -> Message | None:
-        return memory_message(self.role, self.chosen.pins, self.chosen.summaries)
+    def _cost(self, turn: Turn) -> int:
+        """Tokens of a turn that is not cut; those of the plain layout are counted once for all."""
+        if self.layout is PLAIN:
+            return self.measure.tokens(turn)
+        return self._count(self._turn_messages(turn))
+
+    def _remembered(self, message: Message | None) -> tuple[Message, ...]:
+        return self.layout.remembered(message) if message else ()
 
     def _take_everything(self) -> None:
         self.chosen = _Choice(
@@ -155,7 +164,7 @@ class _Assembly:
             if one.turn.number in shown:
                 continue
             message = recalled_message(self.role, [*chosen.recall, one])
-            longer = count_message(message, self.measure.count) if message else 0
+            longer = self._count(self._remembered(message))
             if self.budget is None or longer - cost <= self._left():
                 self.used += longer - cost
                 cost = longer
@@ -175,7 +184,7 @@ class _Assembly:
         if not turns:
             return None
         newest = turns[-1]
-        cost = self.measure.tokens(newest)
+        cost = self._cost(newest)
         if cost > self._left():
             shorter = elide(
                 self._turn_messages(newest), newest.number, self._left(), self.measure.count
@@ -209,8 +218,7 @@ class _Assembly:
         """Take other pins or summaries into the memory message, if that fits."""
         pins = self.chosen.pins if replace_pins is None else replace_pins
         summaries = self.chosen.summaries if replace_summaries is None else replace_summaries
-        message = memory_message(self.role, pins, summaries)
-        cost = count_message(message, self.measure.count) if message else 0
+        cost = self._count(self._remembered(memory_message(self.role, pins, summaries)))
         if cost - self._memory_cost > self._left():
             return False
         self.used += cost - self._memory_cost
@@ -219,7 +227,7 @@ class _Assembly:
         return True
 
     def _add_turn(self, turn: Turn) -> bool:
-        cost = self.measure.tokens(turn)
+        cost = self._cost(turn)
         if cost > self._left():
             return False
         self.used += cost
@@ -243,16 +251,14 @@ class _Assembly:
         chosen = self.chosen
         for turns in (chosen.head, chosen.raw, chosen.tail):
             turns.sort(key=lambda turn: turn.number)
-        remembered = self._memory_message()
-        stable = [*self.system, *self._all(chosen.head)]
-        if remembered:
-            stable.append(remembered)
+        remembered = memory_message(self.role, chosen.pins, chosen.summaries)
+        stable = [*self.system, *self._all(chosen.head), *self._remembered(remembered)]
         chosen.recall.sort(key=lambda one: one.turn.number)
         past = recalled_message(self.role, chosen.recall)
         messages = (
             *stable,
             *self._all(chosen.raw),
-            *([past] if past else []),
+            *self._remembered(past),
             *self._all(chosen.tail),
             *self.incoming,
         )
@@ -320,6 +326,7 @@ def assemble(
     incoming: Sequence[Message] = (),
     system: Sequence[Message] | None = None,
     recall: Recalled = NOTHING_RECALLED,
+    layout: Layout = PLAIN,
 ) -> Context:
     """The context of a working memory, of at most `budget` tokens if a budget is given.
 
@@ -328,4 +335,4 @@ def assemble(
     show word for word, as long as there is room. Raises `BudgetTooSmallError` if system messages,
     incoming messages and the newest turn, shortened as far as it may be, do not fit.
     """
-    return _Assembly(memory, measure, budget, incoming, system, recall).run()
+    return _Assembly(memory, measure, budget, incoming, system, recall, layout).run()

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from turnfold.domain.elision import Elision, elide
 from turnfold.domain.estimators import ExactEstimator, estimate_all
+from turnfold.domain.layouts import PLAIN, Layout
 from turnfold.domain.messages import Message, chat_form
 from turnfold.domain.policies.policy import Policy, PolicyInput, Reach
 from turnfold.domain.tokens import CountText
@@ -23,13 +24,15 @@ LEAST_TURN_MESSAGES = 2
 class TurnChoice:
     """What a policy chose of a session's turns, as messages that can be sent as they are.
 
-    `sources` tell for each message the turn that it comes from, None for a system message, a
-    message about to be sent and a summary. Of the turns that were read, nothing is left of those
-    in `dropped`, and some of those in `partial`.
+    `sources` tell for each message the turn that it comes from, the newest of several, and None if
+    something of it is a system message, a message about to be sent or a summary. `shown` are all
+    turns of which there is something, ascending. Of the turns that were read, nothing is left of
+    those in `dropped`, and some of those in `partial`.
     """
 
     messages: tuple[Message, ...]
     sources: tuple[int | None, ...]
+    shown: tuple[int, ...]
     dropped: tuple[int, ...]
     partial: tuple[int, ...]
     flags: frozenset[str]
@@ -59,8 +62,11 @@ def choose_of_turns(
     system: Sequence[Message] = (),
     incoming: Sequence[Message] = (),
     query: str | None = None,
+    layout: Layout = PLAIN,
 ) -> TurnChoice:
     """What a policy makes of turns, oldest first, between system messages and those to be sent.
+
+    The policy sees the messages as they were said; what it chose is laid out.
 
     A message is as old as the commit of its turn, whatever it says itself. What is about to be sent
     is the newest turn, or else the last one of `turns`: as far as policies protect anything, that.
@@ -92,9 +98,11 @@ def choose_of_turns(
     )
     chosen = tuple(None if one is None else sources[one] for one in result.origins)
     kept = Counter(chosen)
+    laid_out = layout.whole(result.messages)
     return TurnChoice(
-        messages=result.messages,
-        sources=chosen,
+        messages=tuple(message for message, _ in laid_out),
+        sources=tuple(_newest(chosen, places) for _, places in laid_out),
+        shown=tuple(sorted({one for one in chosen if one is not None})),
         dropped=tuple(turn.number for turn in turns if not kept[turn.number]),
         partial=tuple(
             turn.number for turn in turns if 0 < kept[turn.number] < len(turn.conversation)
@@ -102,6 +110,11 @@ def choose_of_turns(
         flags=result.flags,
         reduced=result.reduced,
     )
+
+
+def _newest(sources: Sequence[int | None], places: Sequence[int]) -> int | None:
+    found = [sources[at] for at in places]
+    return max((one for one in found if one is not None), default=None) if all(found) else None
 
 
 def shortened(
