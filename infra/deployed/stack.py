@@ -36,8 +36,15 @@ class DeployedStack:
     name: str = "turnfold"
 
     def deploy(self, parameters: Mapping[str, str] | None = None) -> None:
-        """Create or update the stack with what was built last, and wait until it answers."""
-        given = {"EndpointUrl": self.emulator.endpoint, **(parameters or {})}
+        """Create or update the stack with what was built last, and wait until it answers.
+
+        Vectors are in the bucket: the emulator's CloudFormation makes no vector index.
+        """
+        given = {
+            "EndpointUrl": self.emulator.endpoint,
+            "VectorIndex": "false",
+            **(parameters or {}),
+        }
         self.sam.deploy(self.name, self.emulator.credentials, given)
         self._wait_for_health()
 

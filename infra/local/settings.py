@@ -22,6 +22,9 @@ PARAMETERS = {
 }
 """Variables of the functions that the table's definition needs to know, as parameters."""
 
+LOCAL_PARAMETERS = {"VectorIndex": "false"}
+"""Parameters with another default here: the emulator compares vectors one by one, in Python."""
+
 
 class SettingsError(Exception):
     """A variable holds something that cannot be used."""
@@ -61,7 +64,8 @@ class Settings:
             functions=root / (variables.get("TURNFOLD_FUNCTIONS") or "functions"),
             template=root / (variables.get("TURNFOLD_TEMPLATE") or "template.yaml"),
             sweep_seconds=_number(variables, "TURNFOLD_SWEEP_SECONDS", 60, low=1, high=86400),
-            parameters={
+            parameters=LOCAL_PARAMETERS
+            | {
                 parameter: variables[name]
                 for name, parameter in PARAMETERS.items()
                 if variables.get(name)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.definitions import Definitions
+from infra.local.settings import LOCAL_PARAMETERS
 from support.api import Api, Session, turn
 from support.aws import ENVIRONMENT, TEMPLATE, create_table, make_services
-from support.handlers import Handlers, running_handlers
+from support.handlers import Handlers, let_expire, running_handlers
 from support.ministack import running_ministack
+from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +47,7 @@ def handlers(services: Services, tmp_path: Path) -> Iterator[Handlers]:
 def lose_table(services: Services) -> None:
     """Delete the table with all there is in it, and create it anew."""
     services.dynamodb.delete_table(TableName=services.table)
-    create_table(services.dynamodb, Definitions.load(TEMPLATE))
+    create_table(services.dynamodb, Definitions.load(TEMPLATE, LOCAL_PARAMETERS))
 
 
 def command(services: Services, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -73,20 +75,6 @@ def fill(session: Session, turns: int) -> None:
     for number in range(2, turns + 1):
         session.commit(number, "Words. " * 8)
     session.pin(f"The code of {session.id[:9]} is 4711.")
-
-
-def let_expire(services: Services, session: Session) -> None:
-    """As if the last commit had been long ago."""
-    from turnfold.adapters.dynamo_keys import META, partition_key
-    from turnfold.domain.sessions import SessionKey
-
-    key = {"PK": {"S": partition_key(SessionKey("local", session.id))}, "SK": {"S": META}}
-    services.dynamodb.update_item(
-        TableName=services.table,
-        Key=key,
-        UpdateExpression="SET updated_at = :then, due_at = :then",
-        ExpressionAttributeValues={":then": {"S": "2020-01-01T00:00:00.000000Z"}},
-    )
 
 
 def seen(session: Session) -> dict[str, Any]:
@@ -121,7 +109,7 @@ def test_everything_comes_back_from_the_bucket(services: Services, handlers: Han
     context = kept[0]("GET", "/context").ok()
     assert any(one["kind"] != "raw" for one in context["regions"]["window"])
 
-    let_expire(services, rested)
+    let_expire(services, SessionKey("local", rested.id))
     erasure = gone("DELETE").ok(202)
     handlers.sweep()
     handlers.drain()

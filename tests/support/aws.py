@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infra.local.definitions import Definitions
+from infra.local.settings import LOCAL_PARAMETERS
 from turnfold.adapters.aws_clients import AwsClients
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def make_services(endpoint: str | None, parameters: Mapping[str, str] | None = N
     with aws_environment(endpoint):
         clients = AwsClients()
         dynamodb, s3, sqs = clients.dynamodb, clients.s3, clients.sqs
-    definition = Definitions.load(TEMPLATE, parameters)
+    definition = Definitions.load(TEMPLATE, {**LOCAL_PARAMETERS, **(parameters or {})})
     create_table(dynamodb, definition)
     s3.create_bucket(Bucket="transcripts")
     versioning: Any = definition.properties("TranscriptBucket")["VersioningConfiguration"]

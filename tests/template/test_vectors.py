@@ -28,8 +28,9 @@ def actions(role: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_without_being_asked_for_there_is_none(root: Path) -> None:
-    table = Definitions.load(root / "template.yaml").properties("MemoryTable")
+def test_without_vectors_in_the_table_there_is_no_index(root: Path) -> None:
+    off = {"VectorIndex": "false"}
+    table = Definitions.load(root / "template.yaml", off).properties("MemoryTable")
     assert "VectorIndexes" not in table
     # DynamoDB refuses the definition of an attribute that no key uses.
     assert "vec_scope" not in str(table["AttributeDefinitions"])
@@ -58,7 +59,7 @@ def test_the_index_takes_vectors_of_the_dimensions_that_the_model_is_asked_for(r
 
 def test_the_default_dimensions_are_the_codes(parameters: dict[str, Any]) -> None:
     assert parameters["EmbeddingDimensions"]["Default"] == DEFAULT_DIMENSIONS
-    assert parameters["VectorIndex"]["Default"] == "false"
+    assert parameters["VectorIndex"]["Default"] == "true"
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -82,7 +83,8 @@ def test_only_who_serves_searches_may_search(root: Path, role: str, isolation: s
 @pytest.mark.parametrize("role", ROLES)
 def test_without_the_index_nobody_may_search(root: Path, role: str) -> None:
     for isolation in ("on", "off"):
-        definitions = Definitions.load(root / "template.yaml", {"TenantIsolation": isolation})
+        off = {"VectorIndex": "false", "TenantIsolation": isolation}
+        definitions = Definitions.load(root / "template.yaml", off)
         assert "dynamodb:SearchVectors" not in actions(definitions.properties(role))
 
 

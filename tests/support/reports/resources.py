@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infra.local.definitions import BUCKET, TABLE, Definitions
+from infra.local.settings import LOCAL_PARAMETERS
 from support.aws import TEMPLATE
 from turnfold.adapters.aws_clients import AwsClients
 
@@ -27,7 +28,7 @@ class Stores:
     @classmethod
     def connect(cls) -> Stores:
         clients = AwsClients()
-        return cls(clients.dynamodb, clients.s3, Definitions.load(TEMPLATE))
+        return cls(clients.dynamodb, clients.s3, Definitions.load(TEMPLATE, LOCAL_PARAMETERS))
 
     def create(self) -> None:
         """The empty table and the empty bucket."""
