@@ -631,6 +631,23 @@ def test_a_damaged_memory_is_made_whole() -> None:
     assert service.memory().turns[-1].number == 12
 
 
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_damaged_memory_gets_its_judged_facts_again(by_hand: bool) -> None:
+    service = ArchiveService()
+    walnuts = [{"role": "user", "content": "I am allergic to walnuts."}, plain_turn(1)[1]]
+    service.commit(walnuts)
+    service.commit_plain(6, start=2)
+    if by_hand:
+        service.pins.add(KEY, pin_input({"text": "Likes tea."}), request("tea"))
+    service.drain()
+    wanted = sorted(pin.text for pin in service.memory().pins)
+    assert len(wanted) == 1 + by_hand
+    service.raw_store.sessions[KEY].turns.pop(7)
+    rebuild(service)
+    assert sorted(pin.text for pin in service.context.memory(KEY).pins) == wanted
+    assert_sound(service, KEY)
+
+
 def test_a_lost_snapshot_is_made_up_for() -> None:
     service = filled(ArchiveService())
     service.clock.now += timedelta(days=8)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from infra.local.queue_event import queue_event
 from support.api import KEYS, Api
 from turnfold.adapters.aws_clients import AwsClients
+from turnfold.adapters.dynamo_keys import META, partition_key
 from turnfold.bootstrap import Turnfold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from support.aws import Services
+    from turnfold.domain.sessions import SessionKey
 
 VOCABULARY = Path(__file__).resolve().parents[2] / "layers" / "vocab" / "vocabulary"
 
@@ -126,3 +128,13 @@ def clients_of(services: Services) -> AwsClients:
     clients = AwsClients()
     clients.__dict__.update(dynamodb=services.dynamodb, s3=services.s3, sqs=services.sqs)
     return clients
+
+
+def let_expire(services: Services, key: SessionKey) -> None:
+    """As if the last commit to a session had been long ago."""
+    services.dynamodb.update_item(
+        TableName=services.table,
+        Key={"PK": {"S": partition_key(key)}, "SK": {"S": META}},
+        UpdateExpression="SET updated_at = :then, due_at = :then",
+        ExpressionAttributeValues={":then": {"S": "2020-01-01T00:00:00.000000Z"}},
+    )

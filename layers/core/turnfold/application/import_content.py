@@ -26,6 +26,9 @@ from turnfold.domain.transcript import canonical, parse_time, sha256_of
 
 LINE_TYPES = ("session", "pin", "summary", "turn")
 
+_ENTRY_NAMES = {"role", "data", "kwargs", "messagePair", "userMessage", "assistantMessage"}
+"""One of these has every entry of a dump (`domain.foreign_messages`), and no body of ours."""
+
 _PIN_ID = re.compile(r"[0-9A-Za-z_-]{1,128}")
 
 
@@ -109,7 +112,8 @@ def _read_whole(value: Any) -> ImportContent:  # noqa: ANN401 - any JSON
         if value.get("type") in LINE_TYPES:
             _read_object(content, 1, value)
             return content
-        value = value.get("messages")
+        # A dump of one line is an entry by itself.
+        value = [value] if _ENTRY_NAMES & value.keys() else value.get("messages")
     if isinstance(value, Sequence) and not isinstance(value, str):
         _read_messages(content, flattened(value))
     return content

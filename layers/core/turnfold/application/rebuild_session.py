@@ -4,7 +4,8 @@ The turns are committed once more, in order, to a store in this process, and com
 very rules and models that compact a session; then the result is put in the place of the old working
 memory by one guarded write. It is the way back from a damaged working memory, from other limits,
 and from a lost table: then the session itself is recovered from its records first. Facts that were
-confirmed stay, where they are known; turns that were judged are not judged again.
+confirmed stay, where they are known; turns that were judged are not judged again, unless the facts
+from them are lost.
 
 A run that is cut off leaves a checkpoint, from which the next one goes on.
 """
@@ -214,7 +215,10 @@ class RebuildSession:
         """What the newest snapshot says, if there is one that can be read."""
         snapshot = self._newest(session.key)
         if snapshot is None:
-            return session, Profile(), ()
+            return replace(session, judged_through=0), Profile(), ()
+        # What was judged since then has left its facts nowhere, and is judged again.
+        judged_through = min(session.judged_through, snapshot.judged_through)
+        session = replace(session, judged_through=judged_through)
         if session.committed_through == 0:
             session = replace(
                 session,
