@@ -6,17 +6,26 @@ import itertools
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from support.interference import Crash, Interference
 from support.service import KEY, Service, plain_turn
+from turnfold.application import commit_turn
 from turnfold.application.answer import IdempotentRequest
-from turnfold.application.commit_turn import TurnToCommit
+from turnfold.application.commit_turn import (
+    ATTEMPTS,
+    LONGEST_PAUSE_SECONDS,
+    PATIENCE_SECONDS,
+    PAUSE_SECONDS,
+    TurnToCommit,
+)
 from turnfold.application.read_context import ContextRequest
 from turnfold.application.sessions import SessionInput
 from turnfold.domain.errors import (
+    CommitConflictError,
     IdempotencyMismatchError,
     InvalidMessagesError,
     SessionErasingError,
@@ -370,3 +379,66 @@ def test_the_answer_is_that_of_a_plain_request() -> None:
     watermark = committed.answer.body["watermark"]
     assert watermark["committed_through"] == 1
     assert watermark["pending_turns"] == 1
+
+
+# Lost races --------------------------------------------------------------------------------------
+
+
+def outrun(times: int) -> tuple[Service, Interference]:
+    """A session in which another client's turn comes before each of the first writes."""
+    service, interference = watched()
+    rival = replace(service.commit_turn, store=service.raw_store, archive=service.raw_archive)
+    numbers = iter(range(1, times + 1))
+
+    def overtake(port: str, method: str, _given: tuple[Any, ...]) -> None:
+        number = next(numbers, None) if (port, method) == ("store", "write") else None
+        if number is not None:
+            messages = plain_turn(100 + number)
+            rival(KEY, TurnToCommit(messages), IdempotentRequest.of("x", f"{number}", messages))
+
+    interference.before.append(overtake)
+    return service, interference
+
+
+def test_a_commit_that_nobody_disturbs_waits_for_nothing() -> None:
+    service, interference = outrun(0)
+    service.commit(plain_turn(1))
+    assert interference.log == READ_WRITE_RING
+    assert service.pauses == []
+
+
+def test_a_lost_race_is_run_again_after_a_pause_that_may_grow() -> None:
+    service, interference = outrun(ATTEMPTS - 1)
+    answer = service.commit(plain_turn(1))
+    assert answer.body["turn"] == ATTEMPTS
+    assert [number for number, _ in numbers_and_markers(service)] == list(range(1, ATTEMPTS + 1))
+    longest = [min(LONGEST_PAUSE_SECONDS, PAUSE_SECONDS * 2**at) for at in range(ATTEMPTS - 1)]
+    assert len(service.pauses) == len(longest)
+    assert all(0 <= one <= most for one, most in zip(service.pauses, longest, strict=True))
+    assert len(set(service.pauses)) > 1, "those who lost together would meet again"
+    assert interference.log.count("store.write") == ATTEMPTS
+
+
+def test_who_loses_every_race_is_told_and_leaves_no_turn() -> None:
+    service, interference = outrun(ATTEMPTS)
+    with pytest.raises(CommitConflictError):
+        service.commit(plain_turn(1))
+    assert interference.log.count("store.write") == ATTEMPTS
+    assert len(service.pauses) == ATTEMPTS - 1
+    assert len(numbers_and_markers(service)) == ATTEMPTS
+
+
+def test_a_request_that_has_no_time_left_runs_no_other_race(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service, interference = outrun(ATTEMPTS)
+    now = [0.0]
+    monkeypatch.setattr(commit_turn, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    def pause(_seconds: float) -> None:
+        now[0] += PATIENCE_SECONDS / 2
+
+    service.commit_turn = replace(service.commit_turn, pause=pause)
+    with pytest.raises(CommitConflictError):
+        service.commit(plain_turn(1))
+    assert interference.log.count("store.write") == 3

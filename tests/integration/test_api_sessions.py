@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -177,6 +178,7 @@ def test_lost_races_are_a_conflict_to_try_again(
     for name in ("commit", "sessions", "pins"):
         turnfold.__dict__.pop(name, None)
     turnfold.__dict__["store"] = store
+    turnfold.__dict__["commit"] = replace(turnfold.commit, pause=lambda _seconds: None)
     for method, path, body in (
         ("POST", "/turns", {"messages": turn()}),
         ("POST", "/pins", {"text": "a"}),

@@ -170,8 +170,15 @@ class Service:
         asked = wrap("model", model) if model else None
         answers = PaidAnswers(self.store, asked, self.clock) if asked else None
         self.judge = PinJudge(answers, prompts, RuleJudge(), self.clock, self.new_id)
+        self.pauses: list[float] = []
         self.commit_turn = CommitTurn(
-            self.store, self.archive, self.doorbell, self.clock, self.new_id, self.defaults
+            self.store,
+            self.archive,
+            self.doorbell,
+            self.clock,
+            self.new_id,
+            self.defaults,
+            pause=self.pauses.append,
         )
         self.sessions = Sessions(self.store, self.doorbell, self.clock, self.new_id, self.defaults)
         self.pins = Pins(self.store, self.counter, self.clock, self.new_id)

@@ -6,6 +6,7 @@ first, so a committed turn is always archived; a process that dies in between le
 the hash chain does not name. No model is called here and no tokenizer is loaded.
 """
 
+import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.bells import Doorbell
-from turnfold.application.ports.clock import Clock, NewId
+from turnfold.application.ports.clock import Clock, NewId, Pause
 from turnfold.application.ports.memory import Change, IdempotencyRecord, MemoryStore
 from turnfold.application.ringing import ring_gently
 from turnfold.application.views import watermark_view
@@ -40,8 +41,16 @@ from turnfold.domain.transcript import canonical, format_time, make_record, sha2
 from turnfold.domain.turns import Turn
 from turnfold.domain.usage import Usage
 
-ATTEMPTS = 4
+ATTEMPTS = 12
 """Races for a turn's number that one request runs before it answers 409."""
+
+PAUSE_SECONDS = 0.02
+LONGEST_PAUSE_SECONDS = 0.5
+"""The longest pause after the first lost race, and after any: it doubles in between, and is drawn
+between nothing and that, so that those who lost together do not meet again."""
+
+PATIENCE_SECONDS = 5.0
+"""After so long no other race is run: a request has 29 seconds, of which a model may take 20."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,7 @@ class CommitTurn:
     new_id: NewId
     defaults: Settings
     metrics: Metrics = NO_METRICS
+    pause: Pause = time.sleep
 
     def __call__(
         self,
@@ -122,7 +132,12 @@ class CommitTurn:
         """
         sent.check()
         started = time.perf_counter()
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                longest = min(LONGEST_PAUSE_SECONDS, PAUSE_SECONDS * 2 ** (attempt - 1))
+                self.pause(random.uniform(0, longest))  # noqa: S311 - jitter
+                if time.perf_counter() - started > PATIENCE_SECONDS:
+                    break
             session, record = self.store.read_session(key, request.key_hash)
             if record:
                 return Committed(request.replay(record))

@@ -1,4 +1,4 @@
-"""Time and ids."""
+"""Time, waiting, and ids."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,3 +9,7 @@ type Clock = Callable[[], datetime]
 
 type NewId = Callable[[], str]
 """An id that sorts by time and is never repeated."""
+
+
+type Pause = Callable[[float], None]
+"""Waits that many seconds."""
