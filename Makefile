@@ -85,7 +85,7 @@ e2e: venv venv-ministack venv-sam venv-lambda vocabulary ## build, deploy into M
 
 .PHONY: acceptance-deployed
 acceptance-deployed: build venv venv-ministack ## the acceptance suite against the deployed form
-	@$(STACK) infra/deployed/acceptance.sh
+	@$(STACK) infra/acceptance.sh deployed -m spine
 
 .PHONY: plot
 plot: venv vocabulary ## draw docs/policies.png anew, from a conversation: DATA=conversations.jsonl
@@ -139,7 +139,7 @@ endif
 # runs only where there is one (the script says so if not).
 .PHONY: acceptance
 acceptance: venv venv-ministack vocabulary
-	@$(STACK) infra/local/acceptance.sh
+	@$(STACK) infra/acceptance.sh local
 
 .PHONY: vocabulary
 vocabulary: venv
