@@ -227,6 +227,7 @@ def test_a_turn_over_the_inline_size_is_read_from_its_record(stores: Stores) -> 
     assert memory is not None
     assert memory.turns == (small, *large)
     assert stores.store.get_turn(stores.key(), 3) == large[1]
+    assert stores.store.load(stores.key(), with_turns=False) == replace(memory, turns=())
 
 
 def test_memory_of_several_query_pages_is_whole(stores: Stores) -> None:
@@ -236,6 +237,7 @@ def test_memory_of_several_query_pages_is_whole(stores: Stores) -> None:
     memory = stores.store.load(stores.key())
     assert memory is not None
     assert memory.turns == tuple(turns)
+    assert stores.store.load(stores.key(), with_turns=False) == replace(memory, turns=())
 
 
 def test_callers_cannot_reach_into_the_store(stores: Stores) -> None:

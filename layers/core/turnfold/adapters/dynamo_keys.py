@@ -34,6 +34,9 @@ VECTORS = "VECTORS"
 WORKING_MEMORY = (META, f"{TURN}~")
 """First and last sort key of working memory, both inclusive; `~` sorts after all digits."""
 
+WITHOUT_TURNS = (META, f"{SUMMARY}~")
+"""Those of working memory but its turns, which come last."""
+
 MAX_PARTITION_KEY_BYTES = 2048
 """DynamoDB's own limit."""
 

@@ -35,6 +35,7 @@ from turnfold.adapters.dynamo_keys import (
     FORMER_PIN,
     META,
     USAGE,
+    WITHOUT_TURNS,
     WORKING_MEMORY,
     answer_sort_key,
     due_shard,
@@ -118,14 +119,16 @@ class DynamoMemoryStore:
             record = None
         return session, record
 
-    def load(self, key: SessionKey) -> WorkingMemory | None:
+    def load(self, key: SessionKey, *, with_turns: bool = True) -> WorkingMemory | None:
         """See `MemoryStore`; one Query, and one GetObject for each turn over 64 KB.
 
         Raises `StoreUnavailableError` if no attempt showed a complete memory.
         """
         for attempt in range(LOAD_ATTEMPTS):
             self._pause(LOAD_PAUSE_SECONDS, attempt)
-            found = read_memory(self._query_memory(key))
+            found = read_memory(
+                self._query_memory(key, WORKING_MEMORY if with_turns else WITHOUT_TURNS)
+            )
             session = found.session
             if session is None:
                 return None
@@ -134,7 +137,14 @@ class DynamoMemoryStore:
             # A profile of another revision belongs to another moment.
             if found.profile_rev == session.profile_rev:
                 turns = [*found.turns, *self._archived_turns(key, session, found)]
-                memory = assemble_memory(session, found.profile, turns, found.summaries, found.pins)
+                memory = assemble_memory(
+                    session,
+                    found.profile,
+                    turns,
+                    found.summaries,
+                    found.pins,
+                    with_turns=with_turns,
+                )
                 if memory is not None:
                     return memory
         raise StoreUnavailableError("load: working memory is incomplete")
@@ -361,8 +371,8 @@ class DynamoMemoryStore:
         by_key = {session.key: session for session in map(read_session, items)}
         return [by_key[key] for key in keys if key in by_key]
 
-    def _query_memory(self, key: SessionKey) -> list[dict[str, Any]]:
-        first, last = WORKING_MEMORY
+    def _query_memory(self, key: SessionKey, keys: tuple[str, str]) -> list[dict[str, Any]]:
+        first, last = keys
         request: Any = {
             "TableName": self._table,
             "ConsistentRead": True,

@@ -83,7 +83,7 @@ class InMemoryStore:
                 record = None
             return _own_session(items.session), record and _own_record(record)
 
-    def load(self, key: SessionKey) -> WorkingMemory | None:
+    def load(self, key: SessionKey, *, with_turns: bool = True) -> WorkingMemory | None:
         """See `MemoryStore`."""
         with self._lock:
             items = self._sessions.get(key)
@@ -97,6 +97,7 @@ class InMemoryStore:
                 [_own_turn(turn) for turn in items.turns.values()],
                 list(items.summaries.values()),
                 list(items.pins.values()),
+                with_turns=with_turns,
             )
         if memory is None:
             raise StoreUnavailableError("working memory is incomplete")

@@ -16,14 +16,13 @@ from turnfold.application.ports.bells import ArchiveBell
 from turnfold.application.ports.clock import NewId
 from turnfold.application.ports.exports import ExportFiles
 from turnfold.application.ports.memory import MemoryStore
-from turnfold.application.read_memory import require_memory
 from turnfold.application.read_transcript import Transcript
 from turnfold.application.ringing import ring_archivist_gently
-from turnfold.domain.errors import InvalidCursorError
+from turnfold.domain.errors import InvalidCursorError, SessionNotFoundError
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import PinStatus
 from turnfold.domain.portable import pin_object, session_object, summary_object
-from turnfold.domain.sessions import Session, SessionKey
+from turnfold.domain.sessions import Session, SessionKey, SessionStatus
 
 MAX_INLINE_BYTES = 4_500_000
 """Of an answer, as a JSON text within a Lambda answer of 6 MB; a larger export becomes a link."""
@@ -68,7 +67,9 @@ class ExportSession:
         however little time it has. Raises `SessionNotFoundError`, `InvalidCursorError` for a
         position of an export that is gone, `DamagedRecordError` and `StoreError`.
         """
-        memory = require_memory(self.store, key)
+        memory = self.store.load(key, with_turns=False)
+        if memory is None or memory.session.status is not SessionStatus.LIVE:
+            raise SessionNotFoundError("no such session")
         session = memory.session
         if position is None:
             turns = _Turns(self.transcript, session, 1, session.committed_through, seconds_left)

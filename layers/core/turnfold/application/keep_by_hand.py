@@ -36,10 +36,10 @@ class KeepByHand:
         """
         try:
             for _ in range(ATTEMPTS):
-                memory = self.store.load(key)
+                memory = self.store.load(key, with_turns=False)
                 if memory is None or memory.session.status is not SessionStatus.LIVE:
                     return
-                short = replace(memory, turns=(), summaries=())
+                short = replace(memory, summaries=())
                 self.snapshots.put(key, KEPT, pack_snapshot(short))
                 now, _ = self.store.read_session(key, None)
                 if now is None or _said(now) == _said(memory.session):

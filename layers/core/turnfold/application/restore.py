@@ -129,10 +129,10 @@ class RestoringStore:
             self.restore(session)
         raise StoreUnavailableError(_AWAY)
 
-    def load(self, key: SessionKey) -> WorkingMemory | None:
+    def load(self, key: SessionKey, *, with_turns: bool = True) -> WorkingMemory | None:
         """See `MemoryStore`."""
         for _ in range(ATTEMPTS):
-            memory = self.store.load(key)
+            memory = self.store.load(key, with_turns=with_turns)
             if memory is None or not memory.session.is_away:
                 return memory
             self.restore(memory.session)
@@ -202,13 +202,13 @@ class PeekingStore(RestoringStore):
     For a look at many sessions, such as a search, which is no use of each of them.
     """
 
-    def load(self, key: SessionKey) -> WorkingMemory | None:
+    def load(self, key: SessionKey, *, with_turns: bool = True) -> WorkingMemory | None:
         """See `MemoryStore`."""
         for _ in range(ATTEMPTS):
-            memory = self.store.load(key)
+            memory = self.store.load(key, with_turns=with_turns)
             if memory is None or not memory.session.is_away:
                 return memory
             peeked = self.restore.peek(memory.session)
             if peeked is not None:
-                return peeked
+                return peeked if with_turns else replace(peeked, turns=())
         raise StoreUnavailableError(_AWAY)

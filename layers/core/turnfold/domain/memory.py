@@ -32,16 +32,18 @@ def assemble_memory(
     turns: list[Turn],
     summaries: list[Summary],
     pins: list[Pin],
+    *,
+    with_turns: bool = True,
 ) -> WorkingMemory | None:
     """The working memory that the session's manifest and watermarks describe.
 
     A query of many items is not one moment: it may show a new manifest beside an old summary.
     Items that the session does not name (not yet, or no longer) are left out; if one that it names
-    is missing, the answer is None and the caller reads again.
+    is missing, the answer is None and the caller reads again. `with_turns` false asks for no turns.
     """
     by_number = {turn.number: turn for turn in turns}
     by_ref = {summary.ref: summary for summary in summaries}
-    numbers = raw_numbers(session)
+    numbers = raw_numbers(session) if with_turns else ()
     live_pins = sorted(pins, key=lambda pin: pin.pin_id)
     complete = (
         all(number in by_number for number in numbers)

@@ -82,11 +82,12 @@ class MemoryStore(Protocol):
         """The session and the idempotency record of that hash, in one call."""
         ...
 
-    def load(self, key: SessionKey) -> WorkingMemory | None:
+    def load(self, key: SessionKey, *, with_turns: bool = True) -> WorkingMemory | None:
         """All working memory of a session; None if there is no such session.
 
         What it returns is complete (`assemble_memory`); it reads again when a query was a mixture.
-        Of a session that is not live there is nothing but the session itself.
+        Of a session that is not live there is nothing but the session itself. `with_turns` false
+        leaves out the turns, of which there may be thousands after an import.
         """
         ...
 
