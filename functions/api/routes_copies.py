@@ -29,6 +29,9 @@ EXPORT_SECONDS = 20.0
 """After that the answer leads to where the export goes on; API Gateway gives up after 29 seconds,
 and what is read until then has to be stored."""
 
+FORK_SECONDS = 15.0
+"""After that the client is asked to come again; a copy goes on where it was cut off."""
+
 IMPORT_SECONDS = 20.0
 """After that the answer says how much went in, and the same request goes on."""
 
@@ -79,7 +82,10 @@ def post_fork(request: Request, service: Turnfold) -> Reply:
     target = SessionKey(source.tenant, check_id(target_id, "the session id of the copy"))
     at_turn = number("at_turn", body.get("at_turn"), 1, MAX_TURN_NUMBER)
     route = f"POST {FORK} {source.session_id}"
-    return answered(request, service.fork(source, target, at_turn, request.idempotent(route)))
+    answer = service.fork(
+        source, target, at_turn, request.idempotent(route), seconds_left(FORK_SECONDS)
+    )
+    return answered(request, answer)
 
 
 def post_rebuild(request: Request, service: Turnfold) -> Reply:

@@ -29,6 +29,7 @@ from turnfold.domain.errors import (
     SessionExistsError,
     SessionNotFoundError,
     StoreError,
+    ThrottledError,
     TurnNotFoundError,
 )
 from turnfold.domain.pins import PinStatus
@@ -503,6 +504,27 @@ def test_a_fork_is_a_copy_up_to_a_turn(at: int | None) -> None:
     assert_sound(service, COPY)
     assert_sound(service, KEY)
     assert service.memory(COPY).session.user_id == "u"
+
+
+def test_a_fork_that_takes_long_goes_on_request_by_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("turnfold.application.fork_session.SEGMENT_TURNS", 5)
+    service = filled(ArchiveService(), turns=23)
+    given = request("f", {"at": 22})
+    for reads in (1, 2, 3, 4):
+        with pytest.raises(ThrottledError):
+            service.fork(KEY, COPY, 22, given, lambda: 0.0)
+        assert len(service.raw_archive.list_segments(COPY)) == reads
+        service.commit(plain_turn(23 + reads))
+        service.drain_archive()
+    assert service.fork(KEY, COPY, 22, given, lambda: 0.0).body["turns"] == 22
+    assert messages_of(service, KEY)[:22] == [
+        list(turn.messages)
+        for turn in service.transcript.turns(service.context.memory(COPY).session, 1, 22)
+    ]
+    service.drain()
+    assert_sound(service, COPY)
 
 
 def test_a_fork_knows_no_facts_that_came_later() -> None:

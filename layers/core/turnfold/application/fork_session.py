@@ -6,7 +6,7 @@ write opens it. Whoever dies on the way leaves a session that the archivist clea
 same request comes again and goes on: everything it writes is the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -25,10 +25,11 @@ from turnfold.domain.errors import (
     GuardFailedError,
     SessionExistsError,
     StoreUnavailableError,
+    ThrottledError,
     TurnNotFoundError,
 )
 from turnfold.domain.memory import WorkingMemory
-from turnfold.domain.segments import MAX_RECORD_BYTES, Segment, pack_segment
+from turnfold.domain.segments import MAX_RECORD_BYTES, Segment, covering, pack_segment
 from turnfold.domain.sessions import FIRST_PREV_SHA256, Session, SessionKey, SessionStatus
 from turnfold.domain.snapshots import pack_snapshot
 
@@ -72,9 +73,11 @@ class ForkSession:
         target: SessionKey,
         at_turn: int | None,
         request: IdempotentRequest,
+        seconds_left: Callable[[], float] = lambda: 1e9,
     ) -> Answer:
         """Copy up to a turn, or all; the answer (201).
 
+        A request that runs out of time raises `ThrottledError`, and the same request goes on.
         Raises `SessionNotFoundError`, `TurnNotFoundError` for a turn that there is not, and
         `SessionExistsError` if the target is in use.
         """
@@ -93,7 +96,7 @@ class ForkSession:
         answer = Answer(201, self._body(source, target, last))
         if session is None:
             session = self._reserve(memory, target, request, answer)
-        self._copy(memory, session, last)
+        self._copy(memory, session, last, seconds_left)
         return answer
 
     def _body(self, source: SessionKey, target: SessionKey, last: int) -> dict[str, Any]:
@@ -130,17 +133,25 @@ class ForkSession:
             raise SessionExistsError("there is a session of that id already") from None
         return session
 
-    def _copy(self, memory: WorkingMemory, session: Session, last: int) -> None:
+    def _copy(
+        self,
+        memory: WorkingMemory,
+        session: Session,
+        last: int,
+        seconds_left: Callable[[], float],
+    ) -> None:
         original, target = memory.session, session.key
-        prev = FIRST_PREV_SHA256
-        archived = 0
-        for records in _grouped(self.transcript.stream(original, 1, last)):
+        prev, archived = self._copied(original, target)
+        for records in _grouped(self.transcript.stream(original, archived + 1, last)):
             segment = Segment(archived + 1, archived + len(records))
             data = pack_segment(one.raw for one in records)
             self.archive.put_segment(target, segment, data)
             if self.archive.get_segment(target, segment) != data:
                 raise StoreUnavailableError("a segment is not what was written")
             prev, archived = records[-1].turn.sha256, segment.last
+            # Looked at behind a segment, so that every request gets further.
+            if archived < last and seconds_left() <= 0:
+                raise ThrottledError("copying takes long; send the same request again to go on")
         copy = cut_memory(
             memory,
             last,
@@ -165,6 +176,17 @@ class ForkSession:
             if now is None or now.epoch != session.epoch:
                 raise StoreUnavailableError("the copy was cleared away; ask again") from None
         ring_gently(self.doorbell, target, self.new_id(), last)
+
+    def _copied(self, original: Session, target: SessionKey) -> tuple[str, int]:
+        """How far an earlier request came: the hash of the last record there, and its number."""
+        last = 0
+        for segment in covering(self.archive.list_segments(target)):
+            if segment.first != last + 1:
+                break
+            last = segment.last
+        if last == 0:
+            return FIRST_PREV_SHA256, 0
+        return self.transcript.turns(original, last, last)[0].sha256, last
 
 
 def _grouped(records: Iterator[ArchivedRecord]) -> Iterator[Sequence[ArchivedRecord]]:
