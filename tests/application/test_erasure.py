@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -13,10 +14,12 @@ from support.archive_service import SETTLE_SECONDS, ArchiveService
 from support.interference import Crash, Interference
 from support.service import KEY, ScriptedModel, plain_turn
 from turnfold.application.answer import IdempotentRequest
+from turnfold.application.import_content import read_import
 from turnfold.application.pins_by_hand import pin_input
 from turnfold.application.sessions import SessionInput, session_input
 from turnfold.domain.erasures import ErasureStatus
 from turnfold.domain.errors import (
+    CommitConflictError,
     ErasureNotFoundError,
     LegalHoldError,
     SessionErasingError,
@@ -363,6 +366,47 @@ def test_a_late_compactor_brings_nothing_back(at: int) -> None:
     assert stored.session.committed_through == 1
     assert "word" not in str((stored, service.raw_store.answers.get(KEY)))
     assert service.verify(KEY).ok
+
+
+IMPORTED_TURNS = 90
+"""More than go into one write, so that a session can vanish between two of an import."""
+
+
+def import_some(service: ArchiveService) -> None:
+    messages = [one for number in range(IMPORTED_TURNS) for one in plain_turn(number)]
+    content = read_import(json.dumps({"messages": messages}))
+    service.import_session(KEY, content, IdempotentRequest.of("POST import", "i", {}))
+
+
+def calls_of_an_import() -> int:
+    service, interference = watched()
+    service.commit_plain(1)
+    interference.log.clear()
+    import_some(service)
+    return sum(not one.startswith("archive.put_record") for one in interference.log)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("at", range(1, calls_of_an_import() + 1))
+def test_an_import_that_is_overtaken_by_an_erasure_begins_no_session(at: int, anew: bool) -> None:
+    service, interference = watched()
+    service.commit_plain(1)
+    numbers = itertools.count(1)
+
+    def overtake(port: str, method: str, _given: object) -> None:
+        if (port, method) != ("archive", "put_record") and next(numbers) == at:
+            service.delete.session(KEY)
+            service.drain_archive()
+            if anew:
+                service.commit_plain(1)
+
+    interference.before.append(overtake)
+    with suppress(SessionErasingError, CommitConflictError):
+        import_some(service)
+    stored = service.raw_store.sessions.get(KEY)
+    # What is looked at first may already be the later session, and all of the import goes there.
+    through = stored.session.committed_through if stored else 0
+    assert through in ({IMPORTED_TURNS + anew} if at == 1 else {int(anew)})
 
 
 def calls_of_one_tending() -> int:

@@ -113,6 +113,24 @@ def test_an_erasure_finds_exports(stores: Stores) -> None:
     assert list(stores.objects.list_versions(stores.key(), 10)) == []
 
 
+def test_an_erasure_finds_what_was_uploaded_of_an_export_that_was_cut_off(stores: Stores) -> None:
+    assert stores.services is not None
+    s3, bucket = stores.services.s3, stores.services.bucket
+    for session_id in ("s1", "s11"):
+        name = f"{session_prefix(stores.key(session_id))}exports/e.jsonl"
+        begun = s3.create_multipart_upload(Bucket=bucket, Key=name)["UploadId"]
+        s3.upload_part(Bucket=bucket, Key=name, UploadId=begun, PartNumber=1, Body=b"x")
+    exports_of(stores).store(stores.key(), "other.jsonl", [b"x"])
+    stores.objects.remove_versions(stores.objects.list_versions(stores.key(), 10))
+    uploads = stores.objects.list_versions(stores.key(), 10)
+    assert [one.is_upload for one in uploads] == [True]
+    for _ in range(2):
+        stores.objects.remove_versions(uploads)
+    assert list(stores.objects.list_versions(stores.key(), 10)) == []
+    assert len(stores.objects.list_versions(stores.key("s11"), 10)) == 1
+    stores.objects.remove_versions(stores.objects.list_versions(stores.key("s11"), 10))
+
+
 def test_retention_is_passed_over_only_if_asked_to(stores: Stores) -> None:
     assert stores.services is not None
     s3 = stores.services.s3

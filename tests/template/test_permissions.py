@@ -100,7 +100,8 @@ def test_only_api_and_archivist_write_transcripts(resources: dict[str, Any]) -> 
 
 
 def test_only_the_archivist_deletes_from_a_transcript(resources: dict[str, Any]) -> None:
-    assert {"DeleteObject", "DeleteObjectVersion"} <= actions(resources, "ArchivistRole", "s3")
+    needed = {"DeleteObject", "DeleteObjectVersion", "AbortMultipartUpload"}
+    assert needed <= actions(resources, "ArchivistRole", "s3")
     for role in set(ROLES.values()) - {"ArchivistRole"}:
         for statement in statements(resources, role):
             if any(action.startswith("s3:Delete") for action in as_list(statement["Action"])):

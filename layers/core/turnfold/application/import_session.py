@@ -92,12 +92,14 @@ class ImportSession:
             return request.replay(record)
         if session and session.status is SessionStatus.ERASING:
             raise SessionErasingError("the session is being erased; try again when that is done")
+        epoch = session.epoch if session else None
         numbers: dict[int, int] = {}
         done = 0
         for index, part in enumerate(_parts(content.turns)):
             if seconds_left() <= 0:
                 break
-            first = self._put_part(key, content, part, _part_request(request, index))
+            part_request = _part_request(request, index)
+            epoch, first = self._put_part(key, epoch, content, part, part_request)
             numbers |= {
                 turn.number: number
                 for number, turn in enumerate(part, start=first)
@@ -111,9 +113,10 @@ class ImportSession:
         faults = [{"line": one.place, "msg": one.reason} for one in content.faults]
         pins = 0
         if complete:
-            pins, refused = self._put_pins(key, content, numbers)
+            pins, refused = self._put_pins(key, epoch, content, numbers)
             faults += refused
         session, _ = self.store.read_session(key, None)
+        _check_life(session, epoch)
         if session is None:
             raise CommitConflictError("the session was erased while it was imported")
         body: dict[str, Any] = {
@@ -137,15 +140,20 @@ class ImportSession:
     def _put_part(
         self,
         key: SessionKey,
+        epoch: str | None,
         content: ImportContent,
         part: Sequence[TurnToImport],
         request: IdempotentRequest,
-    ) -> int:
-        """Store some turns, unless they are stored already; the number of the first one."""
+    ) -> tuple[str, int]:
+        """Store some turns, unless they are stored already; the epoch, and the first one's number.
+
+        With an epoch the session must still be that one: an erasure ends an import.
+        """
         for _ in range(ATTEMPTS):
             session, record = self.store.read_session(key, request.key_hash)
-            if record:
-                return int(record.body["first_turn"])
+            _check_life(session, epoch)
+            if session and record:
+                return session.epoch, int(record.body["first_turn"])
             try:
                 return self._try_part(key, session, content, part, request)
             except GuardFailedError:
@@ -159,7 +167,7 @@ class ImportSession:
         content: ImportContent,
         part: Sequence[TurnToImport],
         request: IdempotentRequest,
-    ) -> int:
+    ) -> tuple[str, int]:
         if session and session.status is SessionStatus.ERASING:
             raise SessionErasingError("the session is being erased; try again when that is done")
         now = self.clock()
@@ -189,7 +197,7 @@ class ImportSession:
                     idempotency=remembered,
                 )
             )
-            return before.next_turn
+            return before.epoch, before.next_turn
         changed = {
             name: getattr(after, name)
             for name in CHANGED_FIELDS
@@ -209,7 +217,7 @@ class ImportSession:
                 idempotency=remembered,
             )
         )
-        return before.next_turn
+        return before.epoch, before.next_turn
 
     def _records(
         self, before: Session, part: Sequence[TurnToImport], now: datetime
@@ -285,33 +293,37 @@ class ImportSession:
         return replace(session, due_at=session.expires_at), profile
 
     def _put_pins(
-        self, key: SessionKey, content: ImportContent, numbers: dict[int, int]
+        self, key: SessionKey, epoch: str | None, content: ImportContent, numbers: dict[int, int]
     ) -> tuple[int, list[dict[str, Any]]]:
         """Store the pins that are not there yet; how many, and which were refused."""
-        if not content.pins:
-            self._ensure_session(key, content)
-            return 0, []
-        self._ensure_session(key, content)
+        epoch = self._ensure_session(key, epoch, content)
         stored, refused = 0, []
         for start in range(0, len(content.pins), PART_PINS):
             part = content.pins[start : start + PART_PINS]
-            count, faults = self._put_pin_part(key, content, part, numbers)
+            count, faults = self._put_pin_part(key, epoch, content, part, numbers)
             stored += count
             refused += faults
         return stored, refused
 
-    def _ensure_session(self, key: SessionKey, content: ImportContent) -> None:
-        if self.store.read_session(key, None)[0] is not None:
-            return
-        session, profile = self._new_session(key, content, self.clock())
-        try:
-            self.store.write(Change(key=key, creates=session, profile=profile))
-        except GuardFailedError:
-            return
+    def _ensure_session(self, key: SessionKey, epoch: str | None, content: ImportContent) -> str:
+        """The epoch of the session, which may have no turns at all."""
+        for _ in range(ATTEMPTS):
+            known, _ = self.store.read_session(key, None)
+            _check_life(known, epoch)
+            if known is not None:
+                return known.epoch
+            session, profile = self._new_session(key, content, self.clock())
+            try:
+                self.store.write(Change(key=key, creates=session, profile=profile))
+            except GuardFailedError:
+                continue
+            return session.epoch
+        raise CommitConflictError("other commits to this session were faster; try again")
 
     def _put_pin_part(
         self,
         key: SessionKey,
+        epoch: str,
         content: ImportContent,
         part: Sequence[tuple[int, Pin]],
         numbers: dict[int, int],
@@ -321,6 +333,7 @@ class ImportSession:
             if memory is None or memory.session.status is not SessionStatus.LIVE:
                 raise SessionErasingError("the session is being erased")
             session = memory.session
+            _check_life(session, epoch)
             model = session.settings.model
             there = {pin.pin_id for pin in memory.pins}
             active = len(memory.pins)
@@ -365,6 +378,11 @@ class ImportSession:
             self.store.write(change)
         except GuardFailedError:
             return
+
+
+def _check_life(session: Session | None, epoch: str | None) -> None:
+    if epoch is not None and (session is None or session.epoch != epoch):
+        raise SessionErasingError("the session was erased meanwhile")
 
 
 def _judged(before: Session, content: ImportContent, part: Sequence[TurnToImport]) -> bool:

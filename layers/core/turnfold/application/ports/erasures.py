@@ -11,17 +11,24 @@ from turnfold.domain.sessions import Session, SessionKey
 
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
-    """One version of an object, or a delete marker, by the object's name."""
+    """One version of an object, or a delete marker, by the object's name.
+
+    With `is_upload` it is an upload in parts that nobody has finished, and `version` is its id.
+    """
 
     name: str
     version: str
+    is_upload: bool = False
 
 
 class SessionObjects(Protocol):
     """All objects of a session, whatever they hold, with every version of them."""
 
     def list_versions(self, key: SessionKey, limit: int) -> Sequence[ObjectVersion]:
-        """Some of the session's versions and delete markers, at most `limit` (1 to 1,000)."""
+        """Some of the session's versions, delete markers and unfinished uploads.
+
+        At most `limit` (1 to 1,000); none means that nothing is left.
+        """
         ...
 
     def remove_versions(self, versions: Sequence[ObjectVersion]) -> None:
