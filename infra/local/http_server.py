@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import select
 import socket
 import threading
@@ -32,6 +33,7 @@ MAX_RESULT_BYTES = 6 * 1024 * 1024
 # A body that is too long is read to its end up to here, so that the client reads the answer.
 MAX_DISCARDED_BYTES = 128 * 1024 * 1024
 CHUNK = 65536
+_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -262,10 +264,9 @@ class _Handler(BaseHTTPRequestHandler):
         total = 0
         while True:
             size_text = self.rfile.readline(CHUNK).split(b";", 1)[0].strip()
-            try:
-                size = int(size_text, 16)
-            except ValueError as error:
-                raise _BadRequestError("A chunk has no valid size.") from error
+            if not _CHUNK_SIZE.fullmatch(size_text):
+                raise _BadRequestError("A chunk has no valid size.")
+            size = int(size_text, 16)
             if size == 0:
                 break
             total += size

@@ -99,6 +99,11 @@ def test_what_is_no_http_is_refused(stack: RunningStack) -> None:
     assert b" 400 " in _raw(stack, b"GET / HTTP/9.9.9\r\n\r\n").split(b"\r\n")[0]
     bad_length = _raw(stack, b"POST /e HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n")
     assert bad_length.startswith(b"HTTP/1.1 400")
+    for size in (b"-1", b"+1", b"0x1", b"1_0", b""):
+        bad_chunk = (
+            b"POST /e HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n%b\r\n" % size
+        )
+        assert _raw(stack, bad_chunk).startswith(b"HTTP/1.1 400")
     assert _raw(stack, b"BREW /e HTTP/1.1\r\nHost: h\r\n\r\n").startswith(b"HTTP/1.1 501")
 
 
