@@ -11,12 +11,16 @@ from turnfold.domain.errors import TurnfoldError
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 DONE = "data: [DONE]\n\n"
 
+_LINE_BREAKERS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+"""Ends of lines for many clients, though not by the standard; in JSON they stand in texts alone."""
+
 logger = logging.getLogger("turnfold")
 
 
 def event(value: Mapping[str, Any]) -> str:
-    """One event."""
-    return f"data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n"
+    """One event, whose data is one line for every client."""
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"data: {written.translate(_LINE_BREAKERS)}\n\n"
 
 
 def events(

@@ -95,6 +95,16 @@ def test_models_are_passed_on(api: Api) -> None:
 
 
 @pytest.mark.usefixtures("model")
+def test_an_event_is_one_line_for_every_client(api: Api, fake: FakeOpenAI) -> None:
+    """Many of them split lines as Python does, and not by the standard alone."""
+    said = "a\u2028b\x85c\u2029d\r\ne"
+    fake.script(Rule(text=said))
+    answer = complete(api, question(), stream=True)
+    assert text_of(events(answer)) == said
+    assert all(line.startswith("data: ") for line in answer.text.splitlines() if line)
+
+
+@pytest.mark.usefixtures("model")
 def test_a_host_that_cannot_stream_sends_all_events_at_once(api: Api, fake: FakeOpenAI) -> None:
     fake.script(Rule(text="One two three."))
     answer = complete(api, question(), stream=True, stream_options={"include_usage": True})

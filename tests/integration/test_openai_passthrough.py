@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -186,6 +187,35 @@ def test_a_refusal_without_words_still_says_something(
     assert caught.value.refusal.code is None
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": "too long"},
+        {"detail": "too long"},
+        {"object": "error", "message": "too long"},
+        [{"error": {"message": "too long", "code": 400}}],
+    ],
+)
+def test_other_forms_of_a_refusal_keep_their_words(
+    fake: FakeOpenAI, model: OpenAIPassthrough, body: Any
+) -> None:
+    fake.script(Rule(status=400, body=body))
+    with pytest.raises(ModelRefusedError) as caught:
+        model.complete(BODY)
+    assert caught.value.refusal.message == "too long"
+
+
+@pytest.mark.parametrize("body", [{"error": None}, {"detail": [{"msg": "x"}]}, [], [7], {}])
+def test_refusals_of_any_shape_say_something(
+    fake: FakeOpenAI, model: OpenAIPassthrough, body: Any
+) -> None:
+    fake.script(Rule(status=422, body=body))
+    with pytest.raises(ModelRefusedError) as caught:
+        model.complete(BODY)
+    assert isinstance(caught.value.refusal.message, str)
+    assert caught.value.refusal.message
+
+
 @pytest.mark.parametrize("rule", [Rule(seconds=3), Rule(drip=0.05, text="slow")])
 def test_an_answer_has_to_come_in_time(fake: FakeOpenAI, rule: Rule) -> None:
     fake.script(rule)
@@ -209,8 +239,9 @@ def test_a_stream_has_to_end_in_time(fake: FakeOpenAI) -> None:
         Rule(chunks=[chunk({"content": "x"}), {"error": {"message": TALK, "code": 500}}]),
         Rule(chunks=[]),
         Rule(chunks=[{"choices": "\ud800"}, {"a": "odd"}, {}], cut_after=2),
+        Rule(chunks=[{**chunk({"content": "x"}), "logprobs": math.nan}]),
     ],
-    ids=["cut", "error inside", "nothing", "odd"],
+    ids=["cut", "error inside", "nothing", "odd", "no number"],
 )
 def test_a_stream_that_breaks_off_says_so(
     fake: FakeOpenAI, model: OpenAIPassthrough, rule: Rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -64,6 +65,13 @@ def test_nul_and_lone_surrogates_become_the_replacement_character() -> None:
 def test_what_is_refused(raw: str | bytes) -> None:
     with pytest.raises(BadJsonError):
         parse_json(raw)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_json_does_not_have_are_refused(number: float) -> None:
+    assert clean_value({"a": [1.5, 10**400]}) == {"a": [1.5, 10**400]}
+    with pytest.raises(BadJsonError):
+        clean_value({"a": [number]})
 
 
 @pytest.mark.parametrize(("levels", "taken"), [(MAX_NESTING, True), (MAX_NESTING + 1, False)])

@@ -88,6 +88,29 @@ def test_calls_without_an_index_are_told_by_their_ids() -> None:
     ]
 
 
+@pytest.mark.parametrize("later", [{}, {"id": "b", "type": "function"}])
+def test_calls_that_share_an_index_are_told_by_id_and_name(later: Json) -> None:
+    pieces = [
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": "1"}},
+        {"index": 0, "id": "b", "function": {"name": "f", "arguments": "["}},
+        {"index": 0, "function": {"arguments": "]"}, **later},
+    ]
+    message = assembled(*(chunk({"tool_calls": [one]}) for one in pieces))["choices"][0]["message"]
+    assert [
+        (one["id"], one["function"]["name"], one["function"]["arguments"])
+        for one in message["tool_calls"]
+    ] == [("a", "f", "1"), ("b", "f", "[]")]
+
+
+def test_an_id_that_changes_with_every_piece_begins_no_call() -> None:
+    pieces = [
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}},
+        {"index": 0, "id": "b", "function": {"name": "", "arguments": "{}"}},
+    ]
+    message = assembled(*(chunk({"tool_calls": [one]}) for one in pieces))["choices"][0]["message"]
+    assert [one["function"] for one in message["tool_calls"]] == [{"name": "f", "arguments": "{}"}]
+
+
 def test_a_name_that_is_repeated_counts_once() -> None:
     piece = {"index": 0, "id": "a", "function": {"name": "f", "arguments": "x"}}
     message = assembled(chunk({"tool_calls": [piece]}), chunk({"tool_calls": [piece]}))

@@ -130,7 +130,7 @@ class OpenAIPassthrough:
         if failure.status not in ABOUT_THE_REQUEST:
             return ModelFailedError(failure.reason, failure.status, passing=failure.transient)
         refused: Any = error
-        said = refused.body if isinstance(refused.body, dict) else {}
+        said = _said(refused.body)
         refusal = Refusal(
             message=self._without_key(_text(said.get("message")) or failure.reason),
             kind=_text(said.get("type")),
@@ -170,6 +170,18 @@ def _chunks(events: Generator[object]) -> Chunks:
         events.close()
     if not seen:
         raise ModelFailedError("the model's answer is no stream of chunks")
+
+
+def _said(body: object) -> Mapping[str, Any]:
+    """What an endpoint says about a request, in OpenAI's form or one that others have for it."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return {"message": body}
+    inside = body.get("error")
+    if isinstance(inside, dict):
+        return inside
+    return {**body, "message": body.get("message") or inside or body.get("detail")}
 
 
 def _text(value: object) -> str | None:

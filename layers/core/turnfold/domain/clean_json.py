@@ -35,9 +35,14 @@ def parse_json(raw: str | bytes) -> Any:  # noqa: ANN401 - JSON can be anything
 
 
 def clean_value(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON can be anything
-    """A copy of a JSON value with clean texts. Raises `BadJsonError` if it is nested too deep."""
+    """A copy of a JSON value with clean texts.
+
+    Raises `BadJsonError` if it is nested too deep, or holds NaN or an infinity.
+    """
     if isinstance(value, str):
         return clean_text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadJsonError("NaN and Infinity are not JSON")
     if isinstance(value, dict | list):
         if depth >= MAX_NESTING:
             raise BadJsonError(f"the body is nested over {MAX_NESTING} levels")

@@ -197,12 +197,15 @@ class Assembly:
                 _join(self._message, name, value)
 
     def _add_call(self, piece: Mapping[str, Any]) -> None:
-        """Add to the call of that index. Where servers give none, a new id begins a new call."""
+        """Add to the newest call of that index. Where servers give none, a new id begins a call.
+
+        So does a new id with a name: some servers give the same index to all calls of an answer.
+        """
         at: object = piece.get("index")
         if at is None:
             at = piece.get("id") or (self._calls[-1][0] if self._calls else 0)
-        call = next((known for index, known in self._calls if index == at), None)
-        if call is None:
+        call = next((known for index, known in reversed(self._calls) if index == at), None)
+        if call is None or _begins_another(call, piece):
             call = {}
             self._calls.append((at, call))
         for name in ("id", "type"):
@@ -216,6 +219,15 @@ class Assembly:
                     # Some servers repeat the whole name with every piece.
                     if value is not None and not (name == "name" and known.get(name) == value):
                         _join(known, name, value)
+
+
+def _begins_another(call: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
+    """Whether a piece belongs to another call. An id alone does not tell: some change with it."""
+    named = any(
+        isinstance(piece.get(kind), dict) and piece[kind].get("name")
+        for kind in ("function", "custom")
+    )
+    return bool(named and piece.get("id") and call.get("id") not in (None, piece["id"]))
 
 
 def _join(target: dict[str, Any], name: str, value: object) -> None:
