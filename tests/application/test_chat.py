@@ -18,6 +18,7 @@ from turnfold.domain.errors import (
     InvalidMessagesError,
     ModelFailedError,
     ModelNotConfiguredError,
+    SessionNotFoundError,
     StoreUnavailableError,
     TurnfoldError,
     TurnTooLargeError,
@@ -190,9 +191,18 @@ def failing_at(method_name: str, error: TurnfoldError) -> Service:
     return service
 
 
-@pytest.mark.parametrize("method", ["put_record", "write"])
-def test_an_answer_is_given_even_if_it_cannot_be_committed(method: str) -> None:
-    service = failing_at(method, StoreUnavailableError("away"))
+@pytest.mark.parametrize(
+    ("method", "error"),
+    [
+        ("put_record", StoreUnavailableError("away")),
+        ("write", StoreUnavailableError("away")),
+        ("write", SessionNotFoundError("gone")),
+    ],
+)
+def test_an_answer_is_given_even_if_it_cannot_be_committed(
+    method: str, error: TurnfoldError
+) -> None:
+    service = failing_at(method, error)
     done = ask(service, FakeChat(), "How are you?")
     assert not done.committed
     assert done.answer.body["reply"]["content"] == "Fine."

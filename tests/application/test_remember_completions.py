@@ -30,6 +30,7 @@ from turnfold.domain.errors import (
     ModelFailedError,
     ModelNotConfiguredError,
     SessionErasingError,
+    SessionNotFoundError,
     StoreUnavailableError,
     TurnTooLargeError,
 )
@@ -244,6 +245,54 @@ def test_only_what_follows_the_last_known_turn_is_new(door: Door) -> None:
     assert door.turns[2:] == [missed, [user(), assistant()]]
 
 
+def test_a_client_that_is_behind_repeats_folded_turns(door: Door) -> None:
+    door.service.commit_plain(12, words=80)
+    door.service.drain()
+    folded = [turn for number in range(1, 6) for turn in plain_turn(number, words=80)]
+    assert door.service.memory().summaries[0].to_turn > 5
+    door.ask(*folded, user("a"), assistant("b"), user())
+    assert door.turns[12:] == [[user("a"), assistant("b")], [user(), assistant()]]
+    assert door.asked[-3:] == [user("a"), assistant("b"), user()]
+    assert plain_turn(2, words=80)[0] not in door.asked
+
+
+def test_many_folded_turns_are_known_again(door: Door) -> None:
+    door.service.commit_plain(140)
+    door.service.drain()
+    door.ask(*(message for number in range(1, 136) for message in plain_turn(number)), user())
+    assert len(door.turns) == 141
+
+
+@pytest.mark.parametrize("begun", [0, 3])
+def test_examples_before_each_question_are_committed_once(door: Door, begun: int) -> None:
+    """Also where they do not begin the session, and are no longer recognised."""
+    door.service.commit_plain(begun, words=80)
+    examples = [message for number in range(20, 23) for message in plain_turn(number, words=80)]
+    for number in range(8):
+        door.ask(*examples, *plain_turn(number + 50, words=80)[:1])
+        door.service.drain()
+    assert door.service.memory().session.compacted_through > begun + 3
+    assert len(door.turns) == begun + 3 + 8
+
+
+def test_a_history_that_takes_long_goes_in_by_and_by(door: Door) -> None:
+    clock = itertools.count(step=11)
+    door.use_case = replace(door.use_case, monotonic=lambda: float(next(clock)))
+    history = [message for number in range(1, 201) for message in plain_turn(number)]
+    done = door.ask(*history, user())
+    assert (text_of(done), done.kept) == ("Fine.", False)
+    assert 0 < len(door.turns) < 200
+    history += [user(), assistant()]
+    while not done.kept:
+        before = len(door.turns)
+        done = door.ask(*history, user("more"))
+        assert len(door.turns) > before
+    assert door.turns == [plain_turn(number) for number in range(1, 201)] + [
+        [user(), assistant()],
+        [user("more"), assistant()],
+    ]
+
+
 def test_a_new_history_is_kept_with_an_open_turn(door: Door) -> None:
     brought = [user("one"), assistant("1")]
     door.model.replies = [calling("c1"), spoken("Done.")]
@@ -357,6 +406,16 @@ def test_an_append_meanwhile_lets_the_commit_fail_but_gives_the_answer(door: Doo
     assert (text_of(done), done.kept) == ("Done.", False)
     assert door.turns == []
     assert len(door.open_turn) == 3
+
+
+def test_results_with_another_question_are_refused_and_leave_the_turn_open(door: Door) -> None:
+    door.model.replies = [calling("c1"), spoken("Done.")]
+    door.ask(user())
+    with pytest.raises(IncompleteTurnError):
+        door.ask(result("c1"), user("And then?"))
+    assert len(door.model.asked) == 1
+    door.ask(result("c1"))
+    assert len(door.turns) == 1
 
 
 def test_an_open_turn_is_shortened_to_a_budget(door: Door) -> None:
@@ -508,6 +567,17 @@ def test_an_answer_is_given_even_if_it_cannot_be_committed(method: str) -> None:
     assert len(door.turns) == 2
 
 
+def test_an_answer_is_given_even_if_the_session_vanishes(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: Any, **__: Any) -> None:
+        raise SessionNotFoundError("gone")
+
+    monkeypatch.setattr(type(door.use_case.commit), "__call__", gone)
+    assert not door.ask(user()).kept
+    assert door.model.asked
+
+
 def test_an_answer_that_makes_the_turn_too_large_is_given_all_the_same(door: Door) -> None:
     door.model.replies = [spoken("y" * 600_000)]
     done = door.ask(user("x" * 600_000))
@@ -536,6 +606,15 @@ def test_tokens_are_shown_only_if_asked_for_and_counted_always(door: Door, *, wa
     assert [bool(one.get("usage")) for one in chunks].count(True) == wanted
     (usage,) = door.service.raw_store.read_usage(KEY)
     assert usage.prompt_tokens == 11
+
+
+def test_a_stream_that_another_request_was_faster_than_is_not_kept(door: Door) -> None:
+    door.model.replies = [spoken("One."), spoken("Another.")]
+    first, second = door.stream(user(), key="k"), door.stream(user(), key="k")
+    list(first.chunks)
+    list(second.chunks)
+    assert (first.kept, second.kept) == (True, False)
+    assert door.turns == [[user(), assistant("One.")]]
 
 
 def test_streamed_tool_calls_become_an_open_turn(door: Door) -> None:
@@ -594,6 +673,12 @@ REFUSED: dict[str, tuple[Any, type[Exception]]] = {
     "calls last": ([user(), calling("c1")], InvalidMessagesError),
     "calls left open": ([user(), calling("c1"), user()], IncompleteTurnError),
     "no answer": ([user(), calling("c1"), result("c1"), user()], IncompleteTurnError),
+    "a result before all questions": ([result("c1"), user()], IncompleteTurnError),
+    "calls before all questions": ([calling("c1"), user()], IncompleteTurnError),
+    "too large a turn before it": (
+        [user("x" * (1024 * 1024)), assistant(), user()],
+        TurnTooLargeError,
+    ),
     "memory": (
         [{"role": "user", "name": "turnfold_memory", "content": "x"}],
         InvalidMessagesError,

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.fake_completions import calling, result
 from support.service import START
 from turnfold.domain.client_history import (
+    Known,
     continued,
+    known_further,
     known_through,
     new_turns,
     read_client_messages,
 )
+from turnfold.domain.errors import IncompleteTurnError
 from turnfold.domain.turns import Turn
 
 type Json = dict[str, Any]
@@ -40,7 +45,7 @@ def test_what_was_committed_is_known_whatever_the_client_has_besides(
 ) -> None:
     turns = [turn(at, *one) for at, one in enumerate(committed, start=1)]
     history = flat(committed + more)
-    known = known_through(history, turns)
+    known = known_through(history, turns).messages
     assert known >= len(flat(committed))
     assert known % 2 == 0
     assert len(new_turns(history[known:])) == (len(history) - known) // 2
@@ -52,7 +57,7 @@ def test_nothing_is_known_of_a_session_that_said_other_things(
 ) -> None:
     turns = [turn(at, *one) for at, one in enumerate(committed, start=1)]
     foreign = [(f"x{question}", f"y{answer}") for question, answer in history]
-    assert known_through(flat(foreign), turns) == 0
+    assert known_through(flat(foreign), turns) == Known()
 
 
 @given(PAIRS, st.integers(1, 3))
@@ -70,9 +75,36 @@ def test_a_refusal_is_recognised_by_its_words() -> None:
     refusal = {"role": "assistant", "content": None, "refusal": "No."}
     asked = {"role": "user", "content": "Please?"}
     turns = [Turn(1, "id1", START, (asked, refusal), "0", "0")]
-    assert known_through([asked, {**refusal, "content": ""}], turns) == 2
-    assert known_through([asked, {**refusal, "refusal": "Not now."}], turns) == 0
-    assert known_through([asked, refusal], turns) == 2
+    assert known_through([asked, {**refusal, "content": ""}], turns) == Known(2, 1)
+    assert known_through([asked, {**refusal, "refusal": "Not now."}], turns) == Known()
+    assert known_through([asked, refusal], turns) == Known(2, 1)
+
+
+@given(PAIRS, st.integers(0, 6), PAIRS)
+def test_folded_turns_are_known_behind_the_head(
+    committed: list[tuple[str, str]], repeated: int, more: list[tuple[str, str]]
+) -> None:
+    head = turn(1, "the head", "yes")
+    folded = [turn(at, *one) for at, one in enumerate(committed, start=2)]
+    changed = [(f"x{question}", answer) for question, answer in more]
+    history = [*head.messages, *flat(committed[:repeated] + changed)]
+    known = known_through(history, [head])
+    assert known == Known(2, 1)
+    last = min(repeated, len(committed)) + 1
+    assert known_further(history, known, folded) == Known(2 * last, last)
+    assert known_further(history, known, []) == known
+
+
+@pytest.mark.parametrize(
+    "before", [[result("c1")], [calling("c1")], [calling("c1", "c2"), result("c1")]]
+)
+def test_half_an_exchange_before_the_first_question_is_unfinished(before: list[Json]) -> None:
+    said = {"role": "assistant", "content": "Well."}
+    for history in (before, [said, *before], [*before, *flat([("a", "b")])], [*before, said]):
+        with pytest.raises(IncompleteTurnError):
+            new_turns(history)
+    whole = [calling("c1"), result("c1"), said]
+    assert new_turns([*whole, *flat([("a", "b")])]) == (pair("a", "b"),)
 
 
 def test_an_open_turn_is_continued_from_any_part_of_its_end() -> None:

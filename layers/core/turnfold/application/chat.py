@@ -19,6 +19,7 @@ from turnfold.domain.errors import (
     InvalidMessagesError,
     ModelFailedError,
     ModelNotConfiguredError,
+    NotFoundError,
     SessionErasingError,
     StoreError,
     TurnTooLargeError,
@@ -115,7 +116,7 @@ class Chat:
             epoch = session.epoch if session else None
             done = self.commit(key, turn, request, extra=body, usage=usage, epoch=epoch)
             answer = done.answer
-        except (StoreError, ConflictError, TurnTooLargeError) as error:
+        except (StoreError, ConflictError, NotFoundError, TurnTooLargeError) as error:
             logger.warning(
                 "chat not committed",
                 extra={"code": "CHAT_NOT_COMMITTED", "error": type(error).__name__},

@@ -7,7 +7,8 @@ history that the session does not have are committed first, as turns of their ow
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,10 @@ from turnfold.application.read_context import ContextRequest, ReadContext
 from turnfold.application.read_turns import ReadTurns
 from turnfold.application.take_history import TakeHistory
 from turnfold.domain.client_history import (
+    Known,
     check_answerable,
     continued,
+    known_further,
     known_through,
     new_turns,
     read_client_messages,
@@ -44,10 +47,12 @@ from turnfold.domain.errors import (
     InvalidMessagesError,
     ModelFailedError,
     ModelNotConfiguredError,
+    NotFoundError,
     SessionErasingError,
     StoreError,
 )
 from turnfold.domain.limits import MAX_TURN_MESSAGES
+from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import Message, chat_form, split_leading, tool_calls
 from turnfold.domain.open_turn import OpenTurn, check_open_size
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus
@@ -56,6 +61,13 @@ from turnfold.domain.tokens import PER_LIST, count_messages
 logger = logging.getLogger("turnfold")
 
 NOT_CONFIGURED = "no chat model is set up; set OPENAI_API_KEY"
+
+HISTORY_SECONDS = 24.0
+"""How long after its beginning a request still takes in a history: it has 29 seconds, some of which
+the commit of its own turn may need."""
+
+FOLDED_AT_ONCE = 64
+"""How many folded turns are looked at before it is asked whether the client goes on from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,7 @@ class _Exchange:
     added: tuple[Message, ...]
     history: tuple[tuple[Message, ...], ...]
     context: tuple[Message, ...]
+    started: float
 
     def asks(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """What the model is asked."""
@@ -126,6 +139,7 @@ class RememberCompletions:
     turns: ReadTurns
     context: ReadContext
     take_history: TakeHistory
+    monotonic: Callable[[], float] = time.monotonic
 
     def __call__(
         self, key: SessionKey, asked: CompletionRequest, request: IdempotentRequest
@@ -177,7 +191,9 @@ class RememberCompletions:
                     yield chunk
         if not whole.finished:
             raise ModelFailedError("the model's answer broke off")
-        stream.kept = self._keep(exchange, whole.completion()).kept
+        done = self._keep(exchange, whole.completion())
+        # The memory has what another request under the same key was answered meanwhile.
+        stream.kept = done.kept and not done.replayed
 
     def _model(self) -> Completions:
         if self.model is None:
@@ -190,6 +206,7 @@ class RememberCompletions:
         self, key: SessionKey, asked: CompletionRequest, request: IdempotentRequest
     ) -> _Exchange | Completion:
         """All that belongs to the question; or the answer, if the request is a repetition."""
+        started = self.monotonic()
         sent = read_client_messages(asked.body.get("messages"))
         session, record = self.store.read_session(key, request.key_hash)
         open_turn, appended = self.drafts.read_open_turn(key, request.key_hash)
@@ -200,7 +217,7 @@ class RememberCompletions:
         memory = self.store.load(key) if session else None
         unknown = sent.history
         if memory:
-            unknown = unknown[known_through(unknown, memory.turns) :]
+            unknown = unknown[self._known(memory, unknown).messages :]
         history = new_turns(unknown)
         begun_system, begun = split_leading(open_turn.messages if open_turn else ())
         more = continued(begun, sent.question)
@@ -212,6 +229,8 @@ class RememberCompletions:
         system = sent.system or begun_system
         turn = (*system, *conversation)
         _check_size(turn)
+        for one in history:
+            TurnToCommit(one).check_size()
         wanted = ContextRequest(
             max_tokens=asked.max_context_tokens,
             model=_model_name(asked.body),
@@ -229,7 +248,24 @@ class RememberCompletions:
             added=more if continues else turn,
             history=history,
             context=self.context.messages(memory, wanted) if memory else self._alone(wanted),
+            started=started,
         )
+
+    def _known(self, memory: WorkingMemory, history: Sequence[Message]) -> Known:
+        """How much of a client's history the session has, folded turns among it.
+
+        The transcript is only read where the client goes on from the last turn before a fold.
+        """
+        known = known_through(history, memory.turns)
+        here = {turn.number for turn in memory.turns}
+        last = memory.session.committed_through
+        while 0 < known.turn < last and known.turn + 1 not in here and history[known.messages :]:
+            through = min(known.turn + FOLDED_AT_ONCE, last)
+            folded = self.turns.transcript.turns(memory.session, known.turn + 1, through)
+            known = known_further(history, known, folded)
+            if known.turn < through:
+                break
+        return known
 
     def _alone(self, wanted: ContextRequest) -> tuple[Message, ...]:
         """What was sent, as a context. Raises `BudgetTooSmallError`."""
@@ -254,17 +290,22 @@ class RememberCompletions:
             try:
                 self._check_life(exchange)
                 if exchange.history:
-                    self.take_history(exchange.key, exchange.history, exchange.request)
+                    self.take_history(exchange.key, exchange.history, self._seconds_left(exchange))
                 if tool_calls(reply):
                     return self._leave_open(exchange, answer, reply)
                 return self._committed(exchange, answer, reply)
-            except (StoreError, ConflictError, InvalidInputError) as error:
+            except (StoreError, ConflictError, InvalidInputError, NotFoundError) as error:
                 reason = type(error).__name__
         logger.warning(
             "completion not committed", extra={"code": "CHAT_NOT_COMMITTED", "error": reason}
         )
         self._charge(exchange, answer)
         return Completion(answer, kept=False)
+
+    def _seconds_left(self, exchange: _Exchange) -> Callable[[], float]:
+        """What is left for a history."""
+        end = exchange.started + HISTORY_SECONDS
+        return lambda: end - self.monotonic()
 
     def _check_life(self, exchange: _Exchange) -> None:
         """Raise `SessionErasingError` if the session whose memory was asked from is gone.

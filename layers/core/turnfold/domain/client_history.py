@@ -7,7 +7,7 @@ already is recognised by its words, so that it is neither sent nor committed twi
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnfold.domain.errors import IncompleteTurnError, InvalidMessagesError
 from turnfold.domain.message_rules import check_exchanges, check_turn, message_fault
@@ -78,18 +78,48 @@ def _question_start(conversation: Sequence[Message]) -> int:
     return at
 
 
-def known_through(history: Sequence[Message], turns: Sequence[Turn]) -> int:
-    """How many messages of a client's history the session has.
+class Known(NamedTuple):
+    """The first `messages` of a client's history are known; they end with the session's `turn`."""
+
+    messages: int = 0
+    turn: int = 0
+
+
+def known_through(history: Sequence[Message], turns: Sequence[Turn]) -> Known:
+    """How much of a client's history the session has.
 
     A client repeats a conversation in order, so all up to the last turn that is recognised is
     known, also where turns before it were folded or are unknown here. Tool exchanges are not looked
     at, since clients leave them out of their histories. A history that was cut to its end may begin
     in the middle of a turn.
     """
-    spoken = [(at, _words(one)) for at, one in enumerate(history) if _is_spoken(one)]
+    spoken = _spoken(history)
     words = [one for _, one in spoken]
-    known = max((_end_of(_turn_words(turn), words) for turn in turns), default=0)
-    return spoken[known - 1][0] + 1 if known else 0
+    ends = ((_end_of(_turn_words(turn), words), turn.number) for turn in turns)
+    end, number = max(ends, key=lambda one: one[0], default=(0, 0))
+    return Known(spoken[end - 1][0] + 1, number) if end else Known()
+
+
+def known_further(history: Sequence[Message], known: Known, turns: Sequence[Turn]) -> Known:
+    """The same, where `turns` are those that follow the last known one.
+
+    They were folded, so only the one before them could be recognised. A client that is behind, or
+    begins each request with the same examples, repeats them in order.
+    """
+    spoken = _spoken(history[known.messages :])
+    begin, at = known.messages, 0
+    for turn in turns:
+        words = _turn_words(turn)
+        if [one for _, one in spoken[at : at + len(words)]] != words:
+            break
+        at += len(words)
+        known = Known(begin + spoken[at - 1][0] + 1, turn.number)
+    return known
+
+
+def _spoken(history: Sequence[Message]) -> list[tuple[int, tuple[str, bytes]]]:
+    """The words of what was spoken, with their places."""
+    return [(at, _words(one)) for at, one in enumerate(history) if _is_spoken(one)]
 
 
 def _end_of(turn: list[tuple[str, bytes]], words: list[tuple[str, bytes]]) -> int:
@@ -124,7 +154,8 @@ def new_turns(history: Sequence[Message]) -> tuple[tuple[Message, ...], ...]:
     """The turns of a history that the session does not have.
 
     What an assistant said before the first user message belongs to no turn and is left out. Raises
-    `IncompleteTurnError` for a turn without its answer.
+    `IncompleteTurnError` for a turn without its answer, or for a call or a result without its
+    other half, which no provider takes.
     """
     starts = [
         at
@@ -132,12 +163,15 @@ def new_turns(history: Sequence[Message]) -> tuple[tuple[Message, ...], ...]:
         if one["role"] == "user" and (at == 0 or history[at - 1]["role"] != "user")
     ]
     turns = tuple(tuple(history[a:b]) for a, b in pairwise([*starts, len(history)]))
-    for turn in turns:
-        try:
+    try:
+        before = history[: starts[0]] if starts else history
+        if check_exchanges(before):
+            raise IncompleteTurnError([("messages", "tool calls have no answer")])
+        for turn in turns:
             check_turn(turn)
-        except InvalidMessagesError as error:
-            msg = f"a turn before the last user message is not finished: {error.errors[0][1]}"
-            raise IncompleteTurnError([("messages", msg)]) from None
+    except InvalidMessagesError as error:
+        msg = f"a turn before the last user message is not finished: {error.errors[0][1]}"
+        raise IncompleteTurnError([("messages", msg)]) from None
     return turns
 
 
