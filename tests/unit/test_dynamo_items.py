@@ -9,31 +9,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.sessions import START, a_pin, a_record, a_session, a_summary, a_turn
-from turnfold.adapters.dynamo_items import (
-    SESSION_CODECS,
-    UNSTORED_SETTINGS,
-    ArchivedTurn,
-    answer_item,
+from turnfold.adapters.dynamo_attributes import (
     document,
-    idempotency_item,
     moment,
     number,
-    pin_item,
-    profile_item,
-    read_answer,
     read_document,
-    read_idempotency,
     read_moment,
     read_number,
+)
+from turnfold.adapters.dynamo_items import (
+    ArchivedTurn,
+    answer_item,
+    idempotency_item,
+    pin_item,
+    read_answer,
+    read_idempotency,
     read_pin,
-    read_profile,
-    read_session,
     read_summary,
     read_turn,
-    session_attributes,
-    session_item,
     summary_item,
     turn_item,
+)
+from turnfold.adapters.dynamo_sessions import (
+    SESSION_CODECS,
+    UNSTORED_SETTINGS,
+    profile_item,
+    read_profile,
+    read_session,
+    session_attributes,
+    session_item,
 )
 from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.limits import MAX_INLINE_TURN_BYTES

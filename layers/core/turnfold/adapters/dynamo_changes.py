@@ -6,20 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from turnfold.adapters.change_rules import MAX_CLOSED_PIECES
+from turnfold.adapters.dynamo_attributes import Attribute, Item, item_key, moment, number, text
 from turnfold.adapters.dynamo_items import (
-    SESSION_CODECS,
-    Attribute,
-    Item,
     idempotency_item,
-    item_key,
-    moment,
-    number,
     pin_item,
-    profile_item,
-    session_attributes,
-    session_item,
     summary_item,
-    text,
     turn_item,
     usage_update,
 )
@@ -31,6 +22,12 @@ from turnfold.adapters.dynamo_keys import (
     pin_sort_key,
     summary_sort_key,
     turn_sort_key,
+)
+from turnfold.adapters.dynamo_sessions import (
+    SESSION_CODECS,
+    profile_item,
+    session_attributes,
+    session_item,
 )
 from turnfold.application.ports.memory import Change
 from turnfold.domain.open_turn import OpenTurnRef

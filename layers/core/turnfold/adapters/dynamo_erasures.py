@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from turnfold.adapters.aws_errors import Sleep, guarded_write, mapped_errors
-from turnfold.adapters.dynamo_items import (
+from turnfold.adapters.dynamo_attributes import (
     Item,
     flag,
     item_key,

@@ -1,17 +1,24 @@
-"""Domain objects as items of the table, and back.
+"""What a session holds (turns, summaries, pins, answers, usage) as items of the table, and back."""
 
-Whatever a user can shape (messages, metadata, settings, a stored answer) is one JSON string, never
-a native map: numbers keep their type (DynamoDB has only decimals), member order stays, nesting does
-not count, and a text is byte-equal. Times are RFC 3339 in UTC with microseconds, so they sort as
-texts.
-"""
-
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from turnfold.adapters.dynamo_attributes import (
+    Item,
+    document,
+    flag,
+    item_key,
+    moment,
+    number,
+    read_document,
+    read_flag,
+    read_moment,
+    read_number,
+    read_text,
+    text,
+)
 from turnfold.adapters.dynamo_keys import (
     META,
     PIN,
@@ -19,267 +26,22 @@ from turnfold.adapters.dynamo_keys import (
     SUMMARY,
     TURN,
     answer_sort_key,
-    created_key,
-    due_shard,
     former_pin_sort_key,
     idempotency_sort_key,
-    partition_key,
     pin_sort_key,
-    session_of,
-    shard_of,
     summary_sort_key,
-    tenant_key,
     turn_sort_key,
     usage_sort_key,
-    user_key,
 )
+from turnfold.adapters.dynamo_sessions import read_profile, read_session
 from turnfold.application.ports.memory import IdempotencyRecord
 from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.limits import MAX_INLINE_TURN_BYTES
 from turnfold.domain.pins import Pin, PinStatus, Trust
-from turnfold.domain.sessions import (
-    Profile,
-    Session,
-    SessionKey,
-    SessionStatus,
-    SummaryRef,
-    TurnRange,
-)
-from turnfold.domain.settings import Settings
+from turnfold.domain.sessions import Profile, Session, SessionKey
 from turnfold.domain.summaries import Summary
-from turnfold.domain.transcript import format_time, parse_time
 from turnfold.domain.turns import Turn
 from turnfold.domain.usage import Usage
-
-type Attribute = dict[str, Any]
-"""A value as DynamoDB's protocol has it: `{"S": "text"}`."""
-
-type Item = dict[str, Attribute]
-
-UNSTORED_SETTINGS: Mapping[str, Any] = {
-    "policy": {"name": "progressive"},
-    "head_size": 1,
-    "tail_size": 2,
-    "window_max_size": 5,
-    "window_token_threshold": 3000,
-    "round_token_threshold": 1000,
-    "max_pin_count": 10,
-    "max_pin_tokens": 300,
-    "expire_days": 7,
-    "schedule": "tiered",
-    "pin_mode": "async",
-    "auto_compression": True,
-    "strategies": (
-        "PIN_JUDGMENT",
-        "CURRENT_ROUND_SUMMARIZATION",
-        "HISTORY_SUMMARIZATION",
-        "PIN_AGGREGATION",
-    ),
-    "memory_role": "system",
-    "model": None,
-}
-"""A setting of this value is left out of META, which each commit rewrites and pays for by started
-kilobyte. This is part of the stored form and never changes, whatever defaults the domain has."""
-
-_SETTING_NAMES = frozenset(one.name for one in fields(Settings))
-
-
-def text(value: str) -> Attribute:
-    """A text."""
-    return {"S": str(value)}
-
-
-def number(value: int) -> Attribute:
-    """A whole number."""
-    return {"N": str(value)}
-
-
-def flag(value: bool) -> Attribute:  # noqa: FBT001 - it is the value
-    """True or false."""
-    return {"BOOL": value}
-
-
-def moment(value: datetime) -> Attribute:
-    """A time."""
-    return {"S": format_time(value)}
-
-
-def document(value: object) -> Attribute:
-    """Any JSON value as a string. Raises `ValueError` for NaN and infinities."""
-    return {
-        "S": json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")),
-    }
-
-
-def read_text(attribute: Mapping[str, Any]) -> str:
-    """What `text` wrote."""
-    return str(attribute["S"])
-
-
-def read_number(attribute: Mapping[str, Any]) -> int:
-    """What `number` wrote."""
-    return int(attribute["N"])
-
-
-def read_flag(attribute: Mapping[str, Any]) -> bool:
-    """What `flag` wrote."""
-    return bool(attribute["BOOL"])
-
-
-def read_moment(attribute: Mapping[str, Any]) -> datetime:
-    """What `moment` wrote."""
-    return parse_time(attribute["S"])
-
-
-def read_document(attribute: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON can be anything
-    """What `document` wrote."""
-    return json.loads(attribute["S"])
-
-
-def item_key(key: SessionKey, sort_key: str) -> Item:
-    """The primary key of one item of a session."""
-    return {"PK": text(partition_key(key)), "SK": text(sort_key)}
-
-
-# ----------------------------------------------------------------------------------- the session
-
-
-@dataclass(frozen=True, slots=True)
-class _Codec:
-    write: Callable[[Any], Attribute]
-    read: Callable[[Mapping[str, Any]], Any]
-
-
-def _write_settings(settings: Settings) -> Attribute:
-    stored = settings.to_json()
-    for name, value in UNSTORED_SETTINGS.items():
-        if getattr(settings, name) == value:
-            del stored[name]
-    return document(stored)
-
-
-def _read_settings(attribute: Mapping[str, Any]) -> Settings:
-    stored = {**UNSTORED_SETTINGS, **read_document(attribute)}
-    # A later version may have stored a setting that this one does not know.
-    known = {name: value for name, value in stored.items() if name in _SETTING_NAMES}
-    known |= {"strategies": tuple(known["strategies"]), "policy": dict(known["policy"])}
-    return Settings(**known)
-
-
-def _write_manifest(manifest: tuple[SummaryRef, ...]) -> Attribute:
-    return document([[ref.from_turn, ref.to_turn, ref.level] for ref in manifest])
-
-
-def _read_manifest(attribute: Mapping[str, Any]) -> tuple[SummaryRef, ...]:
-    return tuple(SummaryRef(*ref) for ref in read_document(attribute))
-
-
-def _write_range(turns: TurnRange) -> Attribute:
-    return document([turns.from_turn, turns.to_turn])
-
-
-def _read_range(attribute: Mapping[str, Any]) -> TurnRange:
-    return TurnRange(*read_document(attribute))
-
-
-def _read_status(attribute: Mapping[str, Any]) -> SessionStatus:
-    return SessionStatus(attribute["S"])
-
-
-_TEXT = _Codec(text, read_text)
-_NUMBER = _Codec(number, read_number)
-_MOMENT = _Codec(moment, read_moment)
-_FLAG = _Codec(flag, read_flag)
-
-SESSION_CODECS: Mapping[str, _Codec] = {
-    "epoch": _TEXT,
-    "created_at": _MOMENT,
-    "updated_at": _MOMENT,
-    "settings": _Codec(_write_settings, _read_settings),
-    "status": _Codec(text, _read_status),
-    "user_id": _TEXT,
-    "next_turn": _NUMBER,
-    "judged_through": _NUMBER,
-    "compacted_through": _NUMBER,
-    "manifest": _Codec(_write_manifest, _read_manifest),
-    "degraded": _FLAG,
-    "rejudge": _Codec(_write_range, _read_range),
-    "pins_settled_rev": _NUMBER,
-    "revision": _NUMBER,
-    "summary_rev": _NUMBER,
-    "pin_rev": _NUMBER,
-    "pin_count": _NUMBER,
-    "profile_rev": _NUMBER,
-    "system_sha256": _TEXT,
-    "last_sha256": _TEXT,
-    "due_at": _MOMENT,
-    "sweeps": _NUMBER,
-    "archived_through": _NUMBER,
-    "snapshot": _TEXT,
-    "restored_at": _MOMENT,
-    "legal_hold": _FLAG,
-    "erasure_id": _TEXT,
-    "erasing_since": _MOMENT,
-    "rebuild": _FLAG,
-}
-"""Every field of a `Session` but its key, each as an attribute of the same name. None is written by
-leaving the attribute out."""
-
-
-def session_attributes(key: SessionKey, values: Mapping[str, Any]) -> dict[str, Attribute | None]:
-    """The attributes of META for some fields of a session; None for those to remove.
-
-    With the fields come the attributes of the sparse indexes that depend on them: `due_shard` is
-    there as long as `due_at` is, `user_key` as long as there is a user.
-    """
-    attributes: dict[str, Attribute | None] = {
-        name: None if value is None else SESSION_CODECS[name].write(value)
-        for name, value in values.items()
-    }
-    if "due_at" in values:
-        due = values["due_at"] is not None
-        attributes["due_shard"] = text(due_shard(shard_of(key))) if due else None
-    if "user_id" in values:
-        user = values["user_id"]
-        attributes["user_key"] = None if user is None else text(user_key(key.tenant, user))
-    return attributes
-
-
-def session_item(session: Session) -> Item:
-    """META of a new session."""
-    values = {name: getattr(session, name) for name in SESSION_CODECS}
-    attributes = session_attributes(session.key, values) | {
-        "tenant_key": text(tenant_key(session.key.tenant)),
-        "created_key": text(created_key(session.key, session.created_at)),
-    }
-    written = {name: one for name, one in attributes.items() if one is not None}
-    return item_key(session.key, META) | written
-
-
-def read_session(item: Mapping[str, Any]) -> Session:
-    """The session of a META item. What an older version did not store has its default."""
-    values = {
-        name: codec.read(item[name]) for name, codec in SESSION_CODECS.items() if name in item
-    }
-    return Session(key=session_of(item["PK"]["S"]), **values)
-
-
-def profile_item(key: SessionKey, profile: Profile, rev: int) -> Item:
-    """PROFILE, with the revision by which a reader knows that it belongs to META."""
-    return item_key(key, PROFILE) | {
-        "system": document(profile.system),
-        "metadata": document(profile.metadata),
-        "rev": number(rev),
-    }
-
-
-def read_profile(item: Mapping[str, Any]) -> tuple[Profile, int]:
-    """A profile and its revision."""
-    system, metadata = read_document(item["system"]), read_document(item["metadata"])
-    return Profile(system=tuple(system), metadata=metadata), read_number(item["rev"])
-
-
-# ----------------------------------------------------------------------------------------- turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,9 +81,6 @@ def read_turn(item: Mapping[str, Any]) -> Turn | ArchivedTurn:
         sha256=read_text(item["sha256"]),
         prev_sha256=read_text(item["prev_sha256"]),
     )
-
-
-# --------------------------------------------------------------------------- summaries and pins
 
 
 def summary_item(key: SessionKey, summary: Summary) -> Item:
@@ -399,9 +158,6 @@ def read_pin(item: Mapping[str, Any]) -> Pin:
     )
 
 
-# ---------------------------------------------------------------------------- items that expire
-
-
 def idempotency_item(key: SessionKey, record: IdempotencyRecord) -> Item:
     """A stored answer. It expires by `expires_at`; `ttl` only lets DynamoDB tidy up."""
     return item_key(key, idempotency_sort_key(record.key_hash)) | {
@@ -469,9 +225,6 @@ def read_usage(item: Mapping[str, Any]) -> Usage:
 
 def _expiry(expires_at: datetime) -> Item:
     return {"expires_at": moment(expires_at), "ttl": number(int(expires_at.timestamp()) + 1)}
-
-
-# ------------------------------------------------------------------------------- working memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,22 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from turnfold.adapters.aws_errors import Sleep, guarded_write, mapped_errors
 from turnfold.adapters.change_rules import check_change
+from turnfold.adapters.dynamo_attributes import Item, item_key, moment, text
 from turnfold.adapters.dynamo_changes import live_check, operations_of
 from turnfold.adapters.dynamo_items import (
     ArchivedTurn,
-    Item,
     MemoryItems,
     answer_item,
-    item_key,
-    moment,
     read_answer,
     read_idempotency,
     read_memory,
     read_pin,
-    read_session,
     read_turn,
     read_usage,
-    text,
     usage_update,
 )
 from turnfold.adapters.dynamo_keys import (
@@ -51,6 +47,7 @@ from turnfold.adapters.dynamo_keys import (
     turn_sort_key,
     user_key,
 )
+from turnfold.adapters.dynamo_sessions import read_session
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.clock import Clock
 from turnfold.application.ports.memory import Change, IdempotencyRecord, Page

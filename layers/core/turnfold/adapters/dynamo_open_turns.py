@@ -13,18 +13,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from turnfold.adapters.aws_errors import Sleep, guarded_write, mapped_errors
-from turnfold.adapters.dynamo_changes import Operation, closing_operations
-from turnfold.adapters.dynamo_items import (
-    idempotency_item,
+from turnfold.adapters.dynamo_attributes import (
     item_key,
     moment,
     number,
-    read_idempotency,
     read_moment,
     read_number,
     read_text,
     text,
 )
+from turnfold.adapters.dynamo_changes import Operation, closing_operations
+from turnfold.adapters.dynamo_items import idempotency_item, read_idempotency
 from turnfold.adapters.dynamo_keys import (
     DRAFT,
     META,

@@ -6,17 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from turnfold.adapters.aws_errors import Sleep, guarded_write, mapped_errors
-from turnfold.adapters.dynamo_items import (
-    Item,
-    item_key,
-    number,
-    pin_item,
-    profile_item,
-    session_attributes,
-    summary_item,
-    text,
-    turn_item,
-)
+from turnfold.adapters.dynamo_attributes import Item, item_key, number, text
+from turnfold.adapters.dynamo_items import pin_item, summary_item, turn_item
 from turnfold.adapters.dynamo_keys import (
     META,
     PROFILE,
@@ -26,6 +17,7 @@ from turnfold.adapters.dynamo_keys import (
     summary_sort_key,
     turn_sort_key,
 )
+from turnfold.adapters.dynamo_sessions import profile_item, session_attributes
 from turnfold.domain.sessions import Session, SessionStatus
 from turnfold.domain.snapshots import Snapshot
 

@@ -29,7 +29,7 @@ from turnfold.adapters.aws_errors import (
     guarded_write,
     mapped_errors,
 )
-from turnfold.adapters.dynamo_items import (
+from turnfold.adapters.dynamo_attributes import (
     Attribute,
     item_key,
     number,
