@@ -36,6 +36,7 @@ class FakeChat:
         default_factory=lambda: {"role": "assistant", "content": "Fine."}
     )
     error: Exception | None = None
+    finish_reason: str = "stop"
     asked: list[Sequence[Mapping[str, Any]]] = field(default_factory=list)
 
     def chat(
@@ -49,7 +50,7 @@ class FakeChat:
         self.asked.append(messages)
         if self.error:
             raise self.error
-        return ChatReply(self.message, "stop", "fake", {"total_tokens": 9})
+        return ChatReply(self.message, self.finish_reason, "fake", {"total_tokens": 9})
 
 
 def ask(service: Service, model: FakeChat | None, *texts: str, **members: Any) -> ChatAnswer:
@@ -208,6 +209,19 @@ def test_an_answer_is_given_even_if_it_cannot_be_committed(
     assert done.answer.body["reply"]["content"] == "Fine."
     assert done.answer.body["turn"] is None
     assert service.memory().session.committed_through == 1
+
+
+@pytest.mark.parametrize(("reason", "kept"), [("content_filter", False), ("length", True)])
+def test_an_answer_that_a_filter_stopped_is_given_and_not_remembered(
+    reason: str, *, kept: bool
+) -> None:
+    service = Service()
+    service.commit_plain(1)
+    done = ask(service, FakeChat(finish_reason=reason), "How are you?")
+    assert done.committed == kept
+    assert done.answer.body["reply"]["content"] == "Fine."
+    assert done.answer.body["finish_reason"] == reason
+    assert service.memory().session.committed_through == 1 + kept
 
 
 def test_an_answer_that_makes_the_turn_too_large_is_given_all_the_same() -> None:

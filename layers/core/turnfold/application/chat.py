@@ -11,7 +11,7 @@ from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.ports.models import ChatModel, TokenCounter
 from turnfold.application.read_context import ContextRequest, ReadContext
 from turnfold.application.read_turns import ReadTurns
-from turnfold.domain.completions import usage_of
+from turnfold.domain.completions import FILTERED, usage_of
 from turnfold.domain.errors import (
     BudgetTooSmallError,
     ConflictError,
@@ -57,7 +57,11 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """The contract's answer. `committed` is false if the store failed after the model answered."""
+    """The contract's answer.
+
+    `committed` is false if the store failed after the model had answered, or if a filter stopped
+    the answer: every later prompt would hold it and be stopped as well.
+    """
 
     answer: Answer
     committed: bool = True
@@ -110,6 +114,8 @@ class Chat:
             "finish_reason": reply.finish_reason,
             "context_tokens": PER_LIST + count_messages(context, count),
         }
+        if reply.finish_reason == FILTERED:
+            return _not_committed(body, messages, FILTERED)
         try:
             usage = usage_of({"usage": reply.usage, "model": reply.model}, asked.model)
             turn = TurnToCommit(messages)
@@ -117,12 +123,7 @@ class Chat:
             done = self.commit(key, turn, request, extra=body, usage=usage, epoch=epoch)
             answer = done.answer
         except (StoreError, ConflictError, NotFoundError, TurnTooLargeError) as error:
-            logger.warning(
-                "chat not committed",
-                extra={"code": "CHAT_NOT_COMMITTED", "error": type(error).__name__},
-            )
-            failed = Answer(200, body | {"turn": None, "watermark": None})
-            return ChatAnswer(_with_messages(failed, messages), committed=False)
+            return _not_committed(body, messages, type(error).__name__)
         if answer.replayed:
             return ChatAnswer(self._spoken(key, answer))
         return ChatAnswer(_with_messages(answer, messages))
@@ -173,6 +174,13 @@ def _check_reply(messages: Sequence[Message]) -> None:
         finished = False
     if not finished:
         raise ModelFailedError("the model gave no answer that ends a turn")
+
+
+def _not_committed(body: dict[str, Any], messages: Sequence[Message], reason: str) -> ChatAnswer:
+    extra = {"code": "CHAT_NOT_COMMITTED", "error": reason}
+    logger.warning("chat not committed", extra=extra)
+    answer = Answer(200, body | {"turn": None, "watermark": None})
+    return ChatAnswer(_with_messages(answer, messages), committed=False)
 
 
 def _with_messages(answer: Answer, messages: Sequence[Message]) -> Answer:

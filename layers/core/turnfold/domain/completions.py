@@ -15,7 +15,10 @@ CHAT_STEP = "chat"
 UNKNOWN_FINISH = "unknown"
 """The finish reason of an answer that gives none."""
 
-_FINISH_REASONS = ("stop", "length", "content_filter", "tool_calls")
+FILTERED = "content_filter"
+"""The finish reason of an answer that a filter stopped."""
+
+_FINISH_REASONS = ("stop", "length", FILTERED, "tool_calls")
 _FRAME = ("id", "object", "created", "model", "service_tier", "system_fingerprint", "usage")
 
 
@@ -93,7 +96,7 @@ def memorable_reply(completion: Mapping[str, Any]) -> Message | None:
     except ModelFailedError:
         return None
     cut_call = reason == "length" and bool(tool_calls(reply))
-    if reason == "content_filter" or cut_call or message_fault(reply, "reply"):
+    if reason == FILTERED or cut_call or message_fault(reply, "reply"):
         return None
     return reply
 
