@@ -1,7 +1,8 @@
 """OpenAI's chat completions and models: passed through, and with a session remembered."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from api.event_stream import CONTENT_TYPE, DONE, event, events
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 COMPLETIONS, MODELS = "/v1/chat/completions", "/v1/models"
 SESSION_HEADER = "X-Session-Id"
 SESSION_MEMBER, BUDGET_MEMBER = "session_id", "max_context_tokens"
+MAX_EVENT_CHARACTERS = 2_500_000
+"""Of events that are sent at once. A chunk for each word has a frame of two hundred bytes around
+it, and a Lambda answer has 6 MB, in which quotes count twice."""
+
 NOT_KEPT = {"X-Commit-Status": "failed"}
 
 
@@ -93,13 +98,33 @@ def _streamed(
         head = {**headers, "Cache-Control": "no-cache"}
         pieces = events(chunks, end, lambda error: _error(error, request.request_id))
         return Reply(pieces=pieces, headers=head, content_type=CONTENT_TYPE)
-    written = [event(chunk) for chunk in chunks]
-    last = [event(chunk) for chunk in end()]
+    said, last = list(chunks), list(end())
+    text = _written(said, last)
+    if len(text) > MAX_EVENT_CHARACTERS:
+        text = _written(_in_few(said), last)
     return Reply(
-        text="".join((*written, *last, DONE)),
+        text=text,
         headers={**headers, **(NOT_KEPT if last else {})},
         content_type=CONTENT_TYPE,
     )
+
+
+def _written(*chunks: Iterable[Mapping[str, Any]]) -> str:
+    return "".join((*(event(one) for one in chain(*chunks)), DONE))
+
+
+def _in_few(chunks: Sequence[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """The same answer in two chunks; as it is if it has several choices."""
+    from turnfold.domain.completions import Assembly, chunks_of
+
+    whole = Assembly()
+    for chunk in chunks:
+        whole.add(chunk)
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict) and choice.get("index"):
+                return chunks
+    return chunks_of(whole.completion(), with_usage=any(one.get("usage") for one in chunks))
 
 
 def _error(error: Exception, request_id: str) -> Mapping[str, Any]:

@@ -95,6 +95,24 @@ def test_models_are_passed_on(api: Api) -> None:
 
 
 @pytest.mark.usefixtures("model")
+@pytest.mark.parametrize("remembered", [True, False])
+def test_events_that_are_too_many_for_one_answer_become_few(
+    api: Api, session: Session, fake: FakeOpenAI, *, remembered: bool
+) -> None:
+    said = "word " * 20_000
+    fake.script(Rule(text=said))
+    members = {"stream": True, "stream_options": {"include_usage": True}}
+    answer = complete(api, question(), session=session if remembered else None, **members)
+    assert len(answer.text) < 200_000
+    chunks = events(answer)
+    assert text_of(chunks) == said
+    assert chunks[-1]["usage"]["total_tokens"] == 18
+    assert [one["choices"][0]["finish_reason"] for one in chunks[:-1]] == [None, "stop"]
+    if remembered:
+        assert session("GET", "/turns/1").ok()["messages"][-1]["content"] == said
+
+
+@pytest.mark.usefixtures("model")
 def test_an_event_is_one_line_for_every_client(api: Api, fake: FakeOpenAI) -> None:
     """Many of them split lines as Python does, and not by the standard alone."""
     said = "a\u2028b\x85c\u2029d\r\ne"

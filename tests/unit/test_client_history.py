@@ -107,6 +107,15 @@ def test_half_an_exchange_before_the_first_question_is_unfinished(before: list[J
     assert new_turns([*whole, *flat([("a", "b")])]) == (pair("a", "b"),)
 
 
+@pytest.mark.parametrize("kept", [" Yes.\n", "Yes.", [{"type": "text", "text": "\nYes."}]])
+def test_blanks_around_a_text_do_not_count(kept: Any) -> None:
+    turns = [turn(1, "Well?", " Yes.\n")]
+    history = [{"role": "user", "content": "Well? "}, {"role": "assistant", "content": kept}]
+    assert known_through(history, turns) == Known(2, 1)
+    other = [{"type": "text", "text": "Yes."}, {"type": "text", "text": "No."}]
+    assert known_through([history[0], {**history[1], "content": other}], turns) == Known()
+
+
 def test_an_open_turn_is_continued_from_any_part_of_its_end() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     begun: list[Json] = [

@@ -141,12 +141,15 @@ def _is_spoken(message: Message) -> bool:
 
 
 def _words(message: Message) -> tuple[str, bytes]:
-    """Role and content; a text and a list of one text are the same."""
-    content = message.get("content")
-    if not content:
-        content = message.get("refusal")
-    elif isinstance(content, str):
-        content = [{"type": "text", "text": content}]
+    """Role and content; a text and a list of one text are the same.
+
+    Blanks around a text do not count: many clients trim what a model says.
+    """
+    content = message.get("content") or message.get("refusal")
+    if isinstance(content, list) and len(content) == 1 and content[0].keys() == {"type", "text"}:
+        content = content[0]["text"]
+    if isinstance(content, str):
+        content = content.strip()
     return message["role"], canonical(content)
 
 
