@@ -191,7 +191,11 @@ def each_once(exported: Path, turns: int) -> None:
 
 
 def bring_in(session: Session, folder: Path, turns: int) -> None:
-    """Import that many turns into a session."""
+    """Import that many turns into a session, of which nothing is compacted.
+
+    An emulator's queries look at every item, so that compaction would take longer than all else.
+    """
+    session("PUT", "", {"settings": {"auto_compression": False, "pin_mode": "off"}}).ok(201)
     path = folder / f"{session.id}.jsonl"
     write_file(path, turns)
     for part in import_parts(path, session.id):
@@ -292,8 +296,8 @@ def measure_exports(folder: Path, turns: Sequence[int], latency: float) -> list[
                         time.sleep(0.05)
                     told[state] = answer.get(timeout=1)
                     process.join()
+                    print(count, state, told[state], file=sys.stderr, flush=True)
                 found.append(told)
-                print(told, file=sys.stderr, flush=True)
     return found
 
 
