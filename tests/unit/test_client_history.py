@@ -116,6 +116,13 @@ def test_blanks_around_a_text_do_not_count(kept: Any) -> None:
     assert known_through([history[0], {**history[1], "content": other}], turns) == Known()
 
 
+def test_what_a_model_thought_does_not_count() -> None:
+    turns = [turn(1, "Well?", "<think>\nHm.\n</think>\n\nYes, <think> it.")]
+    for kept in ("Yes, <think> it.", "<think>\nHm.\n</think>\n\nYes, <think> it."):
+        assert known_through(pair("Well?", kept), turns) == Known(2, 1)
+    assert known_through(pair("Well?", "it."), turns) == Known()
+
+
 def test_an_open_turn_is_continued_from_any_part_of_its_end() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     begun: list[Json] = [

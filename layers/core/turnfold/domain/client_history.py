@@ -4,6 +4,7 @@ Some clients send only what is new, others the whole conversation each time. Wha
 already is recognised by its words, so that it is neither sent nor committed twice.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +15,8 @@ from turnfold.domain.message_rules import check_exchanges, check_turn, message_f
 from turnfold.domain.messages import Message, is_leading, split_leading, tool_calls
 from turnfold.domain.transcript import canonical
 from turnfold.domain.turns import Turn
+
+_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 
 MAX_HISTORY_MESSAGES = 20_000
 """What a client may send with a request: its body has at most 10 MB."""
@@ -143,13 +146,14 @@ def _is_spoken(message: Message) -> bool:
 def _words(message: Message) -> tuple[str, bytes]:
     """Role and content; a text and a list of one text are the same.
 
-    Blanks around a text do not count: many clients trim what a model says.
+    Blanks around a text do not count, nor does what a model thought before it spoke: many clients
+    keep neither.
     """
     content = message.get("content") or message.get("refusal")
     if isinstance(content, list) and len(content) == 1 and content[0].keys() == {"type", "text"}:
         content = content[0]["text"]
     if isinstance(content, str):
-        content = content.strip()
+        content = _THOUGHTS.sub("", content).strip()
     return message["role"], canonical(content)
 
 
