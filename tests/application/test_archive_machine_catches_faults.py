@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,11 +60,19 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
+RARE = {"paid answers are put into a later life"}
+"""It takes some hundred examples to meet it: it is left to the deep profile."""
+
+DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_late_write_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name in RARE and not DEEP:
+        pytest.skip("takes long: runs with the deep profile")
     FAULTS[name](monkeypatch)
     few = settings(
-        max_examples=100,
+        max_examples=500 if DEEP else 100,
         stateful_step_count=20,
         phases=[Phase.generate],
         report_multiple_bugs=False,

@@ -154,6 +154,7 @@ FAULTS: dict[str, Build] = {
 RARE = {
     "I1: two compactors fold the same",
     "I4: two commits of one number",
+    "I5: commits are not due",
     "I5: only messages count",
     "I5: settled whatever happens meanwhile",
     "I7: pending pins are not remembered",
