@@ -18,8 +18,9 @@ from turnfold.application.fork_session import ForkSession
 from turnfold.application.import_session import ImportSession
 from turnfold.application.keep_by_hand import KeepByHand
 from turnfold.application.put_away import PutAway
-from turnfold.application.rebuild_session import RebuildSession, RequestRebuild
+from turnfold.application.rebuild_session import RebuildSession
 from turnfold.application.recover_session import RecoverSession
+from turnfold.application.request_rebuild import RequestRebuild
 from turnfold.application.restore import Restore, RestoringStore
 from turnfold.application.roll_up import RollUp
 from turnfold.application.tend_archive import ArchiveKnock, TendBatch, TendSession

@@ -11,16 +11,16 @@ A run that is cut off leaves a checkpoint, from which the next one goes on.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import batched
 from typing import TYPE_CHECKING, Any
 
-from turnfold.application.commit_turn import due_time, system_hash
+from turnfold.application.commit_turn import system_hash
 from turnfold.application.compact_session import CompactSession, Ring
 from turnfold.application.fork_session import FORK
 from turnfold.application.keep_by_hand import KEPT
-from turnfold.application.ports.bells import Doorbell
 from turnfold.application.ports.clock import Clock, NewId
 from turnfold.application.ports.memory import Change, MemoryStore
 from turnfold.application.ports.shelf import Shelf, Snapshots
@@ -29,9 +29,7 @@ from turnfold.application.read_transcript import Transcript
 from turnfold.application.recover_session import RecoverSession
 from turnfold.application.restore import Restore
 from turnfold.domain.errors import (
-    CommitConflictError,
     GuardFailedError,
-    SessionNotFoundError,
     StoreUnavailableError,
 )
 from turnfold.domain.limits import SWEEP_GRACE_SECONDS
@@ -40,7 +38,6 @@ from turnfold.domain.messages import split_leading
 from turnfold.domain.pins import Pin
 from turnfold.domain.portable import pin_object
 from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
-from turnfold.domain.settings import Settings
 from turnfold.domain.snapshots import Snapshot, pack_snapshot, unpack_snapshot
 from turnfold.domain.transcript import sha256_of
 from turnfold.domain.turns import Turn
@@ -53,75 +50,8 @@ logger = logging.getLogger("turnfold")
 BATCH_TURNS = 16
 """Turns committed before the next compaction: as many as are judged in one call."""
 
-ATTEMPTS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class RequestRebuild:
-    """Asks for a rebuild; the compactor does it."""
-
-    store: MemoryStore
-    shelf: Shelf
-    recover: RecoverSession
-    doorbell: Doorbell
-    clock: Clock
-    new_id: NewId
-    defaults: Settings
-
-    def __call__(self, key: SessionKey) -> Session:
-        """Note the request and ring; the session as it is now.
-
-        Also a session that the table knows nothing about, if it has a transcript. Raises
-        `SessionNotFoundError`.
-        """
-        for _ in range(ATTEMPTS):
-            session, _ = self.store.read_session(key, None)
-            try:
-                noted = self._note(key, session)
-            except GuardFailedError:
-                continue
-            self.doorbell.ring(key, self.new_id(), noted.committed_through)
-            return noted
-        raise CommitConflictError("other requests were faster; try again")
-
-    def _note(self, key: SessionKey, session: Session | None) -> Session:
-        now = self.clock()
-        if session is None:
-            return self._begin(key)
-        if session.status is SessionStatus.REBUILDING:
-            return session
-        if session.is_away:
-            self.shelf.give_up(session, due_time(now))
-            return session
-        if session.status is not SessionStatus.LIVE:
-            raise SessionNotFoundError("no such session")
-        self.store.write(
-            Change(
-                key=key,
-                epoch=session.epoch,
-                sets={"rebuild": True, "due_at": due_time(now), "sweeps": 0},
-                visible=False,
-            )
-        )
-        return session
-
-    def _begin(self, key: SessionKey) -> Session:
-        """A session for records that have none."""
-        if not self.recover.has_transcript(key):
-            raise SessionNotFoundError("no such session")
-        now = self.clock()
-        session = Session(
-            key=key,
-            epoch=self.new_id(),
-            created_at=now,
-            updated_at=now,
-            settings=self.defaults,
-            status=SessionStatus.REBUILDING,
-            due_at=due_time(now),
-            rebuild=True,
-        )
-        self.store.write(Change(key=key, creates=session, profile=Profile()))
-        return session
+WRITTEN_AT_ONCE = 40
+"""Items that one write takes of a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,11 +222,7 @@ class RebuildSession:
 
     def _checkpoint(self, known: _Known) -> Snapshot | None:
         """How far an earlier run came, if it began with the same."""
-        data = self.snapshots.get(known.session.key, checkpoint_name(known))
-        try:
-            snapshot = unpack_snapshot(data) if data else None
-        except ValueError:
-            return None
+        snapshot = self._read(known.session.key, checkpoint_name(known))
         if snapshot is None or snapshot.committed_through == 0:
             return None
         number = snapshot.committed_through
@@ -336,11 +262,11 @@ class RebuildSession:
         pins = tuple(replace(pin, rev=1) for pin in pins)
         begun = replace(begun, pin_rev=1, pin_count=len(pins))
         scratch.write(Change(key=session.key, creates=begun, profile=profile))
-        for some in _by_forty(turns):
+        for some in batched(turns, WRITTEN_AT_ONCE):
             self._add(scratch, session, Change(key=session.key, more_turns=some))
-        for few in _by_forty(summaries):
+        for few in batched(summaries, WRITTEN_AT_ONCE):
             self._add(scratch, session, Change(key=session.key, summaries=few))
-        for facts in _by_forty(pins):
+        for facts in batched(pins, WRITTEN_AT_ONCE):
             self._add(scratch, session, Change(key=session.key, pins=facts))
         return begun.next_turn
 
@@ -389,9 +315,3 @@ class RebuildSession:
             "profile_rev": made.profile_rev,
             "updated_at": self.clock(),
         }
-
-
-def _by_forty[Item](items: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
-    """The items in groups that one write takes."""
-    for start in range(0, len(items), 40):
-        yield items[start : start + 40]

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from turnfold.application.judge_now import JudgeNow
     from turnfold.application.open_turns import OpenTurns
     from turnfold.application.read_policy_context import ReadPolicyContext
-    from turnfold.application.rebuild_session import RequestRebuild
     from turnfold.application.remember_completions import RememberCompletions
+    from turnfold.application.request_rebuild import RequestRebuild
     from turnfold.application.search_session import SearchSession
     from turnfold.application.search_tenant import SearchTenant
     from turnfold.application.verify_transcript import VerifyTranscript
@@ -162,7 +162,7 @@ class Turnfold(Background):
     @cached_property
     def rebuild(self) -> "RequestRebuild":
         """Asking for working memory anew."""
-        from turnfold.application.rebuild_session import RequestRebuild
+        from turnfold.application.request_rebuild import RequestRebuild
 
         return RequestRebuild(
             store=self.table,
