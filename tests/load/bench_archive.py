@@ -336,7 +336,7 @@ def search_calls(services: Services, session: Session) -> dict[str, Any]:
 
 
 def measure_reads(folder: Path, turns: int) -> dict[str, Any]:
-    """Calls for reading a transcript page by page, and of searches in it."""
+    """Calls for reading a transcript page by page (`bench_search.py` searches in one)."""
     with running_ministack(folder) as endpoint, aws_environment(endpoint):
         services = make_services(endpoint)
         with running_handlers(services, folder) as handlers:
@@ -355,8 +355,7 @@ def measure_reads(folder: Path, turns: int) -> dict[str, Any]:
                     if cursor is None:
                         break
             assert seen == turns
-            searches = search_calls(services, session)
-    return {"turns": turns, "pages_of": PAGE, "calls": dict(calls), "searches": searches}
+    return {"turns": turns, "pages_of": PAGE, "calls": dict(calls)}
 
 
 def main() -> None:
