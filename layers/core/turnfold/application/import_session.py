@@ -22,7 +22,7 @@ from turnfold.application.ports.clock import Clock, NewId
 from turnfold.application.ports.memory import Change, MemoryStore
 from turnfold.application.ports.models import TokenCounter
 from turnfold.application.ringing import ring_archivist_gently, ring_gently
-from turnfold.application.sessions import session_input
+from turnfold.application.sessions import new_session, session_input
 from turnfold.domain.errors import (
     CommitConflictError,
     GuardFailedError,
@@ -280,17 +280,7 @@ class ImportSession:
             settings = read_settings(said.get("settings"), self.defaults)
         except InvalidInputError:
             given, settings = session_input(), self.defaults
-        profile = Profile(given.system or (), given.metadata or {})
-        session = Session(
-            key=key,
-            epoch=self.new_id(),
-            created_at=now,
-            updated_at=now,
-            settings=settings,
-            user_id=given.user_id,
-            system_sha256=system_hash(profile.system),
-        )
-        return replace(session, due_at=session.expires_at), profile
+        return new_session(key, given, settings, self.new_id(), now)
 
     def _put_pins(
         self, key: SessionKey, epoch: str | None, content: ImportContent, numbers: dict[int, int]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from turnfold.application.commit_turn import due_time, system_hash
@@ -90,6 +91,24 @@ def system_messages(value: object) -> tuple[Message, ...]:
     return messages
 
 
+def new_session(
+    key: SessionKey, given: SessionInput, settings: Settings, epoch: str, now: datetime
+) -> tuple[Session, Profile]:
+    """A session without turns, and its profile, as the input says."""
+    profile = Profile(given.system or (), given.metadata or {})
+    session = Session(
+        key=key,
+        epoch=epoch,
+        created_at=now,
+        updated_at=now,
+        settings=settings,
+        user_id=given.user_id,
+        system_sha256=system_hash(profile.system),
+        legal_hold=bool(given.legal_hold),
+    )
+    return replace(session, due_at=session.expires_at), profile
+
+
 @dataclass(frozen=True, slots=True)
 class Sessions:
     """Sessions by hand. `if_match` names the ETags (`Session.etag`) that may be changed."""
@@ -159,27 +178,16 @@ class Sessions:
         return self.store.list_sessions(tenant, user_id, limit, position)
 
     def ring(self, key: SessionKey) -> Session:
-        """Ask the compactor to look at a session, even if it does not compact by itself."""
-        session, _ = self.store.read_session(key, None)
-        if session is None or session.status is not SessionStatus.LIVE:
-            raise SessionNotFoundError("no such session")
+        """Ask the compactor to look at a session, even if it does not compact by itself.
+
+        Raises `SessionNotFoundError`.
+        """
+        session = self.require(key)
         self.doorbell.ring(key, self.new_id(), session.committed_through, forced=True)
         return session
 
     def _create(self, key: SessionKey, given: SessionInput, settings: Settings) -> None:
-        now = self.clock()
-        profile = Profile(given.system or (), given.metadata or {})
-        session = Session(
-            key=key,
-            epoch=self.new_id(),
-            created_at=now,
-            updated_at=now,
-            settings=settings,
-            user_id=given.user_id,
-            system_sha256=system_hash(profile.system),
-            legal_hold=bool(given.legal_hold),
-        )
-        session = replace(session, due_at=session.expires_at)
+        session, profile = new_session(key, given, settings, self.new_id(), self.clock())
         self.store.write(Change(key=key, creates=session, profile=profile))
         if self.keep is not None and (
             given.legal_hold or given.system or given.metadata or settings != self.defaults
