@@ -134,7 +134,7 @@ def _error(error: Exception, request_id: str) -> Mapping[str, Any]:
 def _model(service: Turnfold) -> "Completions":
     model = service.completions
     if model is None:
-        raise ModelNotConfiguredError("no chat model is set up; set OPENAI_API_KEY")
+        raise ModelNotConfiguredError
     return model
 
 

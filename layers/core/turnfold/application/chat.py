@@ -90,12 +90,12 @@ class Chat:
         """
         asked.check()
         if self.model is None:
-            raise ModelNotConfiguredError("no chat model is set up; set OPENAI_API_KEY")
+            raise ModelNotConfiguredError
         session, record = self.store.read_session(key, request.key_hash)
         if record:
             return ChatAnswer(self._spoken(key, request.replay(record)))
         if session and session.status is not SessionStatus.LIVE:
-            raise SessionErasingError("the session is being erased; try again when that is done")
+            raise SessionErasingError
         context = self._context(key, asked)
         reply = self.model.chat(
             context,

@@ -20,6 +20,7 @@ from turnfold.application.ports.bells import Doorbell
 from turnfold.application.ports.clock import Clock, NewId, Pause
 from turnfold.application.ports.memory import Change, IdempotencyRecord, MemoryStore
 from turnfold.application.ringing import ring_gently
+from turnfold.application.same_session import check_same
 from turnfold.application.views import watermark_view
 from turnfold.domain.errors import (
     CommitConflictError,
@@ -141,8 +142,7 @@ class CommitTurn:
             session, record = self.store.read_session(key, request.key_hash)
             if record:
                 return Committed(request.replay(record))
-            if epoch is not None and (session is None or session.epoch != epoch):
-                raise SessionErasingError("the session was erased meanwhile")
+            check_same(session, epoch)
             try:
                 committed = self._commit(key, session, sent, request, extra, closes, usage)
             except GuardFailedError as error:
@@ -174,7 +174,7 @@ class CommitTurn:
         usage: Usage | None,
     ) -> Committed:
         if session and session.status is SessionStatus.ERASING:
-            raise SessionErasingError("the session is being erased; try again when that is done")
+            raise SessionErasingError
         now = self.clock()
         before = session or Session(
             key=key,

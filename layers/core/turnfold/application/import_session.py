@@ -22,6 +22,7 @@ from turnfold.application.ports.clock import Clock, NewId
 from turnfold.application.ports.memory import Change, MemoryStore
 from turnfold.application.ports.models import TokenCounter
 from turnfold.application.ringing import ring_archivist_gently, ring_gently
+from turnfold.application.same_session import check_same
 from turnfold.application.sessions import new_session, session_input
 from turnfold.domain.errors import (
     CommitConflictError,
@@ -91,7 +92,7 @@ class ImportSession:
         if record:
             return request.replay(record)
         if session and session.status is SessionStatus.ERASING:
-            raise SessionErasingError("the session is being erased; try again when that is done")
+            raise SessionErasingError
         epoch = session.epoch if session else None
         numbers: dict[int, int] = {}
         done = 0
@@ -116,7 +117,7 @@ class ImportSession:
             pins, refused = self._put_pins(key, epoch, content, numbers)
             faults += refused
         session, _ = self.store.read_session(key, None)
-        _check_life(session, epoch)
+        check_same(session, epoch)
         if session is None:
             raise CommitConflictError("the session was erased while it was imported")
         body: dict[str, Any] = {
@@ -151,7 +152,7 @@ class ImportSession:
         """
         for _ in range(ATTEMPTS):
             session, record = self.store.read_session(key, request.key_hash)
-            _check_life(session, epoch)
+            check_same(session, epoch)
             if session and record:
                 return session.epoch, int(record.body["first_turn"])
             try:
@@ -169,7 +170,7 @@ class ImportSession:
         request: IdempotentRequest,
     ) -> tuple[str, int]:
         if session and session.status is SessionStatus.ERASING:
-            raise SessionErasingError("the session is being erased; try again when that is done")
+            raise SessionErasingError
         now = self.clock()
         profile = Profile()
         before = session
@@ -299,7 +300,7 @@ class ImportSession:
         """The epoch of the session, which may have no turns at all."""
         for _ in range(ATTEMPTS):
             known, _ = self.store.read_session(key, None)
-            _check_life(known, epoch)
+            check_same(known, epoch)
             if known is not None:
                 return known.epoch
             session, profile = self._new_session(key, content, self.clock())
@@ -321,9 +322,9 @@ class ImportSession:
         for _ in range(ATTEMPTS):
             memory = self.store.load(key)
             if memory is None or memory.session.status is not SessionStatus.LIVE:
-                raise SessionErasingError("the session is being erased")
+                raise SessionErasingError
             session = memory.session
-            _check_life(session, epoch)
+            check_same(session, epoch)
             model = session.settings.model
             there = {pin.pin_id for pin in memory.pins}
             active = len(memory.pins)
@@ -368,11 +369,6 @@ class ImportSession:
             self.store.write(change)
         except GuardFailedError:
             return
-
-
-def _check_life(session: Session | None, epoch: str | None) -> None:
-    if epoch is not None and (session is None or session.epoch != epoch):
-        raise SessionErasingError("the session was erased meanwhile")
 
 
 def _judged(before: Session, content: ImportContent, part: Sequence[TurnToImport]) -> bool:

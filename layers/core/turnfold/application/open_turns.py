@@ -77,9 +77,7 @@ class OpenTurns:
                 )
             except GuardFailedError as error:
                 if "session" in error.failed:
-                    raise SessionErasingError(
-                        "the session is being erased; try again when that is done"
-                    ) from error
+                    raise SessionErasingError from error
                 continue
             return Answer(201, body)
         raise CommitConflictError("other appends were faster; try again")

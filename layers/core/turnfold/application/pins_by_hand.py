@@ -253,7 +253,7 @@ class Pins:
 
     def _live(self, key: SessionKey, session: Session | None) -> WorkingMemory:
         if session is not None and session.status is not SessionStatus.LIVE:
-            raise SessionErasingError("the session is being erased; try again when that is done")
+            raise SessionErasingError
         if session is None:
             raise SessionNotFoundError("no such session")
         return require_memory(self.store, key)

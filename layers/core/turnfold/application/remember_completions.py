@@ -16,10 +16,11 @@ from typing import Any
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.commit_turn import CommitTurn, TurnToCommit
 from turnfold.application.ports.completions import Chunks, Completions
-from turnfold.application.ports.memory import IdempotencyRecord, MemoryStore
+from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.ports.open_turns import OpenTurnStore
 from turnfold.application.read_context import ContextRequest, ReadContext
 from turnfold.application.read_turns import ReadTurns
+from turnfold.application.same_session import check_same
 from turnfold.application.take_history import TakeHistory
 from turnfold.domain.client_history import (
     Known,
@@ -59,8 +60,6 @@ from turnfold.domain.sessions import Session, SessionKey, SessionStatus
 from turnfold.domain.tokens import PER_LIST, count_messages
 
 logger = logging.getLogger("turnfold")
-
-NOT_CONFIGURED = "no chat model is set up; set OPENAI_API_KEY"
 
 HISTORY_SECONDS = 24.0
 """How long after its beginning a request still takes in a history: it has 29 seconds, some of which
@@ -197,7 +196,7 @@ class RememberCompletions:
 
     def _model(self) -> Completions:
         if self.model is None:
-            raise ModelNotConfiguredError(NOT_CONFIGURED)
+            raise ModelNotConfiguredError
         return self.model
 
     # ------------------------------------------------------------------------- before the model
@@ -210,19 +209,19 @@ class RememberCompletions:
         sent = read_client_messages(asked.body.get("messages"))
         session, record = self.store.read_session(key, request.key_hash)
         open_turn, appended = self.drafts.read_open_turn(key, request.key_hash)
-        if record or appended:
-            return self._replayed(key, request, record or appended)
+        if earlier := record or appended:
+            return self._again(key, request.replay(earlier).body)
         if session and session.status is not SessionStatus.LIVE:
-            raise SessionErasingError("the session is being erased; try again when that is done")
+            raise SessionErasingError
         memory = self.store.load(key) if session else None
         unknown = sent.history
         if memory:
             unknown = unknown[self._known(memory, unknown).messages :]
         history = new_turns(unknown)
         begun_system, begun = split_leading(open_turn.messages if open_turn else ())
-        more = continued(begun, sent.question)
-        continues = open_turn is not None and more is not None
-        if more is None or not continues:
+        more = continued(begun, sent.question) if open_turn is not None else None
+        continues = more is not None
+        if more is None:
             begun_system, begun, more = (), (), sent.question
         conversation = (*begun, *more)
         check_answerable(conversation, sent)
@@ -314,8 +313,7 @@ class RememberCompletions:
         """
         if exchange.session is not None:
             now, _ = self.store.read_session(exchange.key, None)
-            if now is None or now.epoch != exchange.session.epoch:
-                raise SessionErasingError("the session was erased meanwhile")
+            check_same(now, exchange.session.epoch)
 
     def _committed(
         self, exchange: _Exchange, answer: Mapping[str, Any], reply: Message
@@ -352,7 +350,7 @@ class RememberCompletions:
         except GuardFailedError as error:
             known = self.drafts.read_open_turn(key, exchange.request.key_hash)[1]
             if "idempotency" in error.failed and known:
-                return self._replayed(key, exchange.request, known)
+                return self._again(key, exchange.request.replay(known).body)
             raise
         self._charge(exchange, answer)
         return Completion(answer)
@@ -369,12 +367,6 @@ class RememberCompletions:
             logger.warning("usage not counted", extra={"code": "USAGE_NOT_COUNTED"})
 
     # ------------------------------------------------------------------------------ repetitions
-
-    def _replayed(
-        self, key: SessionKey, request: IdempotentRequest, record: IdempotencyRecord | None
-    ) -> Completion:
-        assert record is not None  # noqa: S101 - callers have one
-        return self._again(key, request.replay(record).body)
 
     def _again(self, key: SessionKey, body: Mapping[str, Any]) -> Completion:
         """A stored answer with its message: that of the turn, or of the open turn at that time."""

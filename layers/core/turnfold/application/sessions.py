@@ -204,7 +204,7 @@ class Sessions:
     ) -> WorkingMemory:
         session = memory.session
         if session.status is not SessionStatus.LIVE:
-            raise SessionErasingError("the session is being erased; try again when that is done")
+            raise SessionErasingError
         require_match(session.etag, if_match)
         if session.user_id is not None and given.user_id not in (None, session.user_id):
             raise UserMismatchError("the session belongs to another user_id, which is set once")

@@ -171,6 +171,12 @@ class CommitConflictError(ConflictError):
 class SessionErasingError(ConflictError):
     """The session is being erased; writes wait until that is done."""
 
+    def __init__(
+        self, said: str = "the session is being erased; try again when that is done"
+    ) -> None:
+        """Say so, or that it is done already."""
+        super().__init__(said)
+
 
 class SessionExistsError(ConflictError):
     """There is a session of that id already, so nothing can be copied to it."""
@@ -237,6 +243,10 @@ class ModelRefusedError(ModelFailedError):
 
 class ModelNotConfiguredError(ModelError):
     """No model is set up."""
+
+    def __init__(self, said: str = "no chat model is set up; set OPENAI_API_KEY") -> None:
+        """Say what is missing: the chat model, or another one."""
+        super().__init__(said)
 
 
 class RejectedAnswerError(ModelError):
