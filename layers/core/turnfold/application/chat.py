@@ -13,7 +13,6 @@ from turnfold.application.read_context import ContextRequest, ReadContext
 from turnfold.application.read_turns import ReadTurns
 from turnfold.domain.completions import FILTERED, usage_of
 from turnfold.domain.errors import (
-    BudgetTooSmallError,
     ConflictError,
     InvalidInputError,
     InvalidMessagesError,
@@ -27,7 +26,7 @@ from turnfold.domain.errors import (
 from turnfold.domain.layouts import PLAIN, Layout
 from turnfold.domain.limits import MAX_TURN_MESSAGES
 from turnfold.domain.message_rules import check_question, check_turn
-from turnfold.domain.messages import Message, chat_form, is_blank, tool_calls
+from turnfold.domain.messages import Message, is_blank, tool_calls
 from turnfold.domain.sessions import SessionKey, SessionStatus
 from turnfold.domain.tokens import PER_LIST, CountText, count_messages
 
@@ -135,9 +134,6 @@ class Chat:
 
     def _context(self, key: SessionKey, asked: ChatRequest) -> tuple[Message, ...]:
         """The context with the question at its end; without a session the question alone."""
-        memory = self.store.load(key)
-        if memory is None:
-            return self._alone(asked)
         wanted = ContextRequest(
             max_tokens=asked.max_context_tokens,
             model=asked.model,
@@ -145,18 +141,10 @@ class Chat:
             query=asked.query,
             layout=asked.layout,
         )
+        memory = self.store.load(key)
+        if memory is None:
+            return self.context.alone(wanted, self.commit.defaults.model)
         return self.context.messages(memory, wanted)
-
-    def _alone(self, asked: ChatRequest) -> tuple[Message, ...]:
-        """The question as a context. Raises `BudgetTooSmallError`."""
-        messages = asked.layout.spoken([chat_form(one) for one in asked.messages])
-        budget = asked.max_context_tokens
-        if budget is not None:
-            count = self._count(asked.model or self.commit.defaults.model)
-            needed = PER_LIST + count_messages(messages, count)
-            if needed > budget:
-                raise BudgetTooSmallError(needed, budget, "the messages about to be sent")
-        return messages
 
     def _count(self, model: str | None) -> CountText:
         return lambda text: self.counter.count(text, model)

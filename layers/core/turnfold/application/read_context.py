@@ -12,7 +12,7 @@ from turnfold.application.recall import Recall
 from turnfold.application.views import context_view, elided_view, working_memory_view
 from turnfold.domain.context import NOTHING_RECALLED, Context, Recalled, assemble
 from turnfold.domain.elision import Elision, elide
-from turnfold.domain.errors import ContextTooLargeError
+from turnfold.domain.errors import BudgetTooSmallError, ContextTooLargeError
 from turnfold.domain.layouts import PLAIN, Layout
 from turnfold.domain.limits import MAX_CONTEXT_BYTES
 from turnfold.domain.measure import Measure
@@ -82,6 +82,22 @@ class ReadContext:
             request, _ = _open_turn_within(request.max_tokens, memory, request, measure)
             return self._assembled(memory, measure, request).messages
         return tuple(self.view(memory, request)["messages"])
+
+    def alone(self, request: ContextRequest, default_model: str | None) -> tuple[Message, ...]:
+        """The messages where there is no session: the incoming ones.
+
+        Counted by the asked model, else by the default one. Raises `BudgetTooSmallError`.
+        """
+        messages = request.layout.spoken([chat_form(one) for one in request.incoming])
+        budget = request.max_tokens
+        if budget is not None:
+            model = request.model or default_model
+            needed = PER_LIST + count_messages(
+                messages, lambda text: self.counter.count(text, model)
+            )
+            if needed > budget:
+                raise BudgetTooSmallError(needed, budget, "the messages about to be sent")
+        return messages
 
     def view(self, memory: WorkingMemory, request: ContextRequest) -> dict[str, Any]:
         """The context as the contract shows it.

@@ -41,7 +41,6 @@ from turnfold.domain.completions import (
     usage_of,
 )
 from turnfold.domain.errors import (
-    BudgetTooSmallError,
     ConflictError,
     GuardFailedError,
     InvalidInputError,
@@ -54,10 +53,9 @@ from turnfold.domain.errors import (
 )
 from turnfold.domain.limits import MAX_TURN_MESSAGES
 from turnfold.domain.memory import WorkingMemory
-from turnfold.domain.messages import Message, chat_form, split_leading, tool_calls
+from turnfold.domain.messages import Message, split_leading, tool_calls
 from turnfold.domain.open_turn import OpenTurn, check_open_size
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus
-from turnfold.domain.tokens import PER_LIST, count_messages
 
 logger = logging.getLogger("turnfold")
 
@@ -236,6 +234,10 @@ class RememberCompletions:
             incoming=(*system, *unknown, *conversation),
             begun=len(system) + len(begun) if begun and not unknown else 0,
         )
+        if memory:
+            context = self.context.messages(memory, wanted)
+        else:
+            context = self.context.alone(wanted, self.commit.defaults.model)
         return _Exchange(
             key=key,
             request=request,
@@ -246,7 +248,7 @@ class RememberCompletions:
             turn=turn,
             added=more if continues else turn,
             history=history,
-            context=self.context.messages(memory, wanted) if memory else self._alone(wanted),
+            context=context,
             started=started,
         )
 
@@ -265,19 +267,6 @@ class RememberCompletions:
             if known.turn < through:
                 break
         return known
-
-    def _alone(self, wanted: ContextRequest) -> tuple[Message, ...]:
-        """What was sent, as a context. Raises `BudgetTooSmallError`."""
-        messages = tuple(chat_form(one) for one in wanted.incoming)
-        budget = wanted.max_tokens
-        if budget is not None:
-            model = wanted.model or self.commit.defaults.model
-            needed = PER_LIST + count_messages(
-                messages, lambda text: self.context.counter.count(text, model)
-            )
-            if needed > budget:
-                raise BudgetTooSmallError(needed, budget, "the messages about to be sent")
-        return messages
 
     # -------------------------------------------------------------------------- after the model
 
