@@ -26,6 +26,7 @@ from turnfold.domain.errors import (
     InvalidCursorError,
     InvalidImportError,
     LegalHoldError,
+    SessionErasingError,
     SessionExistsError,
     SessionNotFoundError,
     StoreError,
@@ -484,6 +485,10 @@ def test_pins_that_are_there_are_not_doubled() -> None:
 # Fork --------------------------------------------------------------------------------------------
 
 
+def stated(text: str) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]
+
+
 def fork(service: ArchiveService, at: int | None, name: str = "f") -> Answer:
     return service.fork(KEY, COPY, at, request(name, {"at": at}))
 
@@ -531,6 +536,55 @@ def test_a_fork_knows_no_facts_that_came_later() -> None:
     service = filled(ArchiveService())
     fork(service, 2)
     assert service.context.memory(COPY).pins == ()
+
+
+def test_a_fork_knows_a_fact_that_was_replaced_later() -> None:
+    service = ArchiveService()
+    for text in ("I live in Oslo.", "What is 1?", "What is 2?", "I live in Lyon."):
+        service.commit(stated(text))
+        service.drain()
+    assert [pin.text for pin in service.memory().pins] == ["I live in Lyon."]
+    fork(service, 3)
+    assert [pin.text for pin in service.context.memory(COPY).pins] == ["I live in Oslo."]
+
+
+def test_a_fork_knows_facts_that_were_folded_with_later_ones() -> None:
+    service = ArchiveService(max_pin_count=2)
+    for thing in ("tea", "olives", "jazz", "walking", "rain"):
+        service.commit(stated(f"I like {thing}."))
+        service.drain()
+    fork(service, 2)
+    pins = service.context.memory(COPY).pins
+    assert " ".join(pin.text for pin in pins) == "I like tea. I like olives."
+    assert {pin.status for pin in pins} == {PinStatus.ACTIVE}
+
+
+def test_facts_that_name_each_other_are_forked() -> None:
+    service = filled(ArchiveService())
+    text = exported(service)
+    pin = json.loads(next(line for line in text.split("\n") if '"type":"pin"' in line))
+    for name, other in (("a", "b"), ("b", "a")):
+        members = {"pin_id": name, "replaces": other, "sources": [{"turn": 9}]}
+        text += json.dumps(pin | members) + "\n"
+    import_text(service, text)
+    fork_key = SessionKey("tenant", "fork")
+    service.fork(COPY, fork_key, 2, request("f"))
+    assert service.context.memory(fork_key).pins == ()
+
+
+def test_a_fork_mixes_no_two_lives_of_its_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnfold.application.fork_session.SEGMENT_TURNS", 5)
+    service = filled(ArchiveService())
+    given = request("f", {"at": 11})
+    with pytest.raises(ThrottledError):
+        service.fork(KEY, COPY, 11, given, lambda: 0.0)
+    service.delete.session(KEY)
+    service.drain_archive()
+    filled(service)
+    with pytest.raises(SessionErasingError):
+        service.fork(KEY, COPY, 11, given)
+    with pytest.raises(SessionNotFoundError):
+        service.context.memory(COPY)
 
 
 def test_a_fork_needs_a_free_id_and_turns_that_there_are() -> None:

@@ -205,6 +205,12 @@ def test_pins_that_cannot_be_stored_are_reported(member: dict[str, Any]) -> None
     assert len(read_import(lines(PIN, turn_line(1))).pins) == 1
 
 
+def test_a_pin_stands_once() -> None:
+    content = read_import(lines(PIN, PIN | {"text": "Another."}, PIN | {"pin_id": "p2"}))
+    assert [place for place, _ in content.pins] == [1, 3]
+    assert [one.place for one in content.faults] == [2]
+
+
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "?", 5])
 def test_a_time_that_is_none_is_that_of_the_import(time: Any) -> None:
     (turn,) = read_import(lines(turn_line(1, committed_at=time))).turns

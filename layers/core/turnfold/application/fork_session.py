@@ -23,15 +23,18 @@ from turnfold.application.read_transcript import ArchivedRecord, Transcript
 from turnfold.application.ringing import ring_gently
 from turnfold.domain.errors import (
     GuardFailedError,
+    SessionErasingError,
     SessionExistsError,
     StoreUnavailableError,
     ThrottledError,
     TurnNotFoundError,
 )
 from turnfold.domain.memory import WorkingMemory
+from turnfold.domain.pins import Pin, PinStatus
 from turnfold.domain.segments import MAX_RECORD_BYTES, Segment, covering, pack_segment
 from turnfold.domain.sessions import FIRST_PREV_SHA256, Session, SessionKey, SessionStatus
 from turnfold.domain.snapshots import pack_snapshot
+from turnfold.domain.transcript import sha256_of
 
 SEGMENT_TURNS = 1152
 """As the largest segments that roll-up makes."""
@@ -78,8 +81,9 @@ class ForkSession:
         """Copy up to a turn, or all; the answer (201).
 
         A request that runs out of time raises `ThrottledError`, and the same request goes on.
-        Raises `SessionNotFoundError`, `TurnNotFoundError` for a turn that there is not, and
-        `SessionExistsError` if the target is in use.
+        Raises `SessionNotFoundError`, `TurnNotFoundError` for a turn that there is not,
+        `SessionExistsError` if the target is in use, and `SessionErasingError` if the original was
+        erased between two requests and has begun anew.
         """
         session, record = self.store.read_session(target, request.key_hash)
         if record and not (session and session.status is SessionStatus.FORKING):
@@ -87,6 +91,8 @@ class ForkSession:
         if session and (record is None or session.status is not SessionStatus.FORKING):
             raise SessionExistsError("there is a session of that id already")
         memory = require_memory(self.store, source)
+        if session and not session.epoch.endswith(_mark(memory.session)):
+            raise SessionErasingError("the original was erased meanwhile; fork to another id")
         last = memory.session.committed_through if at_turn is None else at_turn
         if record:
             last = int(record.body["at_turn"])
@@ -115,7 +121,7 @@ class ForkSession:
         original = memory.session
         session = Session(
             key=target,
-            epoch=self.new_id(),
+            epoch=f"{self.new_id()}{_mark(original)}",
             created_at=now,
             updated_at=now,
             settings=original.settings,
@@ -153,7 +159,7 @@ class ForkSession:
             if archived < last and seconds_left() <= 0:
                 raise ThrottledError("copying takes long; send the same request again to go on")
         copy = cut_memory(
-            memory,
+            replace(memory, pins=self._pins_then(memory, last)),
             last,
             prev,
             lambda first, end: self.transcript.turns(original, first, end),
@@ -177,6 +183,26 @@ class ForkSession:
                 raise StoreUnavailableError("the copy was cleared away; ask again") from None
         ring_gently(self.doorbell, target, self.new_id(), last)
 
+    def _pins_then(self, memory: WorkingMemory, last: int) -> tuple[Pin, ...]:
+        """The facts that were known by a turn.
+
+        Those that later ones have replaced, or were folded into one with later ones, are back. What
+        was taken back without another fact is not: no pin tells by which turn.
+        """
+        known: dict[str, Pin] = {}
+        looked_at: set[str] = set()
+        waiting = list(memory.pins)
+        while waiting:
+            pin = waiting.pop()
+            looked_at.add(pin.pin_id)
+            if all(number <= last for number in pin.sources):
+                known[pin.pin_id] = replace(pin, status=PinStatus.ACTIVE)
+                continue
+            before = {*pin.folded_from, pin.replaces or ""} - looked_at - {""}
+            former = (self.store.get_pin(memory.session.key, one) for one in sorted(before))
+            waiting += filter(None, former)
+        return tuple(known[pin_id] for pin_id in sorted(known))
+
     def _copied(self, original: Session, target: SessionKey) -> tuple[str, int]:
         """How far an earlier request came: the hash of the last record there, and its number."""
         last = 0
@@ -187,6 +213,11 @@ class ForkSession:
         if last == 0:
             return FIRST_PREV_SHA256, 0
         return self.transcript.turns(original, last, last)[0].sha256, last
+
+
+def _mark(original: Session) -> str:
+    """What the epoch of a copy ends with: it tells one life of the original from the next one."""
+    return sha256_of(original.epoch)[:16]
 
 
 def _grouped(records: Iterator[ArchivedRecord]) -> Iterator[Sequence[ArchivedRecord]]:

@@ -71,11 +71,15 @@ class _Chain:
 
 @dataclass(slots=True)
 class ImportContent:
-    """All that can be taken, and what could not, by line (or by entry of a list)."""
+    """All that can be taken, and what could not, by line (or by entry of a list).
+
+    No two pins have one id: together they would be counted twice and stored once.
+    """
 
     session: Mapping[str, Any] | None = None
     turns: list[TurnToImport] = field(default_factory=list)
     pins: list[tuple[int, Pin]] = field(default_factory=list)
+    pin_ids: set[str] = field(default_factory=set)
     faults: list[Fault] = field(default_factory=list)
     chain: _Chain = field(default_factory=_Chain)
 
@@ -165,8 +169,11 @@ def _read_object(content: ImportContent, place: int, value: Mapping[str, Any]) -
                 content.faults.append(Fault(place, "not a pin as it is exported"))
                 return
             fault = _pin_fault(pin, value)
+            if fault is None and pin.pin_id in content.pin_ids:
+                fault = f"pin {pin.pin_id} stands in an earlier line"
             if fault is None:
                 content.pins.append((place, pin))
+                content.pin_ids.add(pin.pin_id)
             else:
                 content.faults.append(Fault(place, fault))
         case "turn":
