@@ -14,8 +14,8 @@ from typing import Any
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.commit_turn import due_time, is_due, system_hash
 from turnfold.application.import_content import ImportContent, TurnToImport, cut_size
+from turnfold.application.import_pins import ImportPins
 from turnfold.application.keep_by_hand import KeepByHand
-from turnfold.application.pin_changes import pin_change
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.bells import ArchiveBell, Doorbell
 from turnfold.application.ports.clock import Clock, NewId
@@ -30,10 +30,8 @@ from turnfold.domain.errors import (
     InvalidInputError,
     SessionErasingError,
 )
-from turnfold.domain.limits import MAX_INLINE_TURN_BYTES, MAX_PINS
+from turnfold.domain.limits import MAX_INLINE_TURN_BYTES
 from turnfold.domain.messages import split_leading
-from turnfold.domain.pin_rules import PinEdit, check_pin_text
-from turnfold.domain.pins import Pin, PinStatus
 from turnfold.domain.portable import read_settings
 from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
 from turnfold.domain.settings import Settings
@@ -44,7 +42,6 @@ PART_TURNS = 80
 PART_BYTES = 3_000_000
 """A transaction has 100 items and 4 MB; larger turns lie in the archive alone."""
 
-PART_PINS = 40
 ATTEMPTS = 8
 PARALLEL_WRITES = 8
 SHOWN_FAULTS = 100
@@ -114,7 +111,8 @@ class ImportSession:
         faults = [{"line": one.place, "msg": one.reason} for one in content.faults]
         pins = 0
         if complete:
-            pins, refused = self._put_pins(key, epoch, content, numbers)
+            epoch = self._ensure_session(key, epoch, content)
+            pins, refused = ImportPins(self.store, self.counter)(key, epoch, content, numbers)
             faults += refused
         session, _ = self.store.read_session(key, None)
         check_same(session, epoch)
@@ -283,19 +281,6 @@ class ImportSession:
             given, settings = session_input(), self.defaults
         return new_session(key, given, settings, self.new_id(), now)
 
-    def _put_pins(
-        self, key: SessionKey, epoch: str | None, content: ImportContent, numbers: dict[int, int]
-    ) -> tuple[int, list[dict[str, Any]]]:
-        """Store the pins that are not there yet; how many, and which were refused."""
-        epoch = self._ensure_session(key, epoch, content)
-        stored, refused = 0, []
-        for start in range(0, len(content.pins), PART_PINS):
-            part = content.pins[start : start + PART_PINS]
-            count, faults = self._put_pin_part(key, epoch, content, part, numbers)
-            stored += count
-            refused += faults
-        return stored, refused
-
     def _ensure_session(self, key: SessionKey, epoch: str | None, content: ImportContent) -> str:
         """The epoch of the session, which may have no turns at all."""
         for _ in range(ATTEMPTS):
@@ -310,56 +295,6 @@ class ImportSession:
                 continue
             return session.epoch
         raise CommitConflictError("other commits to this session were faster; try again")
-
-    def _put_pin_part(
-        self,
-        key: SessionKey,
-        epoch: str,
-        content: ImportContent,
-        part: Sequence[tuple[int, Pin]],
-        numbers: dict[int, int],
-    ) -> tuple[int, list[dict[str, Any]]]:
-        for _ in range(ATTEMPTS):
-            memory = self.store.load(key)
-            if memory is None or memory.session.status is not SessionStatus.LIVE:
-                raise SessionErasingError
-            session = memory.session
-            check_same(session, epoch)
-            model = session.settings.model
-            there = {pin.pin_id for pin in memory.pins}
-            active = len(memory.pins)
-            chosen: list[Pin] = []
-            refused: list[dict[str, Any]] = []
-            for place, pin in part:
-                if pin.pin_id in there or self.store.get_pin(key, pin.pin_id):
-                    continue
-                try:
-                    text = check_pin_text(pin.text)
-                except InvalidInputError as error:
-                    refused.append({"line": place, "msg": str(error)})
-                    continue
-                if pin.status is PinStatus.ACTIVE and active >= MAX_PINS:
-                    msg = f"a session has at most {MAX_PINS} active pins"
-                    refused.append({"line": place, "msg": msg})
-                    continue
-                active += pin.status is PinStatus.ACTIVE
-                chosen.append(
-                    replace(
-                        pin,
-                        text=text,
-                        tokens=self.counter.count(text, model),
-                        rev=session.pin_rev + 1,
-                        sources=_sources(pin, numbers, session, content),
-                    )
-                )
-            if not chosen:
-                return 0, refused
-            try:
-                self.store.write(pin_change(session, PinEdit(tuple(chosen), active)))
-            except GuardFailedError:
-                continue
-            return len(chosen), refused
-        raise CommitConflictError("other changes to the pins were faster; try again")
 
     def _remember(self, session: Session, request: IdempotentRequest, body: dict[str, Any]) -> None:
         """Keep the answer for a repetition; its parts are known anyway, so this is best effort."""
@@ -377,19 +312,6 @@ def _judged(before: Session, content: ImportContent, part: Sequence[TurnToImport
     if type(through) is not int or before.judged_through < before.committed_through:
         return False
     return all(turn.number is not None and turn.number <= through for turn in part)
-
-
-def _sources(
-    pin: Pin, numbers: dict[int, int], session: Session, content: ImportContent
-) -> tuple[int, ...]:
-    """The turns that a fact came from, by their numbers here.
-
-    Where pins come in a request of their own, their numbers hold if all turns of the original are
-    here, and nothing else is.
-    """
-    if not numbers and (content.session or {}).get("turns") == session.committed_through:
-        return tuple(one for one in pin.sources if one <= session.committed_through)
-    return tuple(numbers[one] for one in pin.sources if one in numbers)
 
 
 def _parts(turns: Sequence[TurnToImport]) -> list[list[TurnToImport]]:
