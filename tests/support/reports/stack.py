@@ -16,9 +16,8 @@ from infra.local.definitions import ARCHIVE_QUEUE, QUEUE
 from support.fifo_queue import InMemoryFifoQueue
 from support.reports.fifo_sqs import ReferenceSqs
 from support.reports.resources import BUCKET_NAME, TABLE_NAME, Stores
-from turnfold import bootstrap
 from turnfold.adapters.aws_clients import AwsClients
-from turnfold.bootstrap import Turnfold
+from turnfold.bootstrap import Turnfold, resources
 
 if TYPE_CHECKING:
     import pytest
@@ -78,7 +77,7 @@ class Stack:
         self.queue = self._queue(definitions.properties(QUEUE), self.dead_letters)
         self.archive_queue = self._queue(definitions.properties(ARCHIVE_QUEUE), self.dead_letters)
         self.sqs = ReferenceSqs(gate, {DOORBELLS: self.queue, ARCHIVE_BELLS: self.archive_queue})
-        monkeypatch.setattr(bootstrap, "utc_now", clock)
+        monkeypatch.setattr(resources, "utc_now", clock)
 
     def _queue(self, definition: dict[str, Any], dead: InMemoryFifoQueue) -> InMemoryFifoQueue:
         return InMemoryFifoQueue(

@@ -21,7 +21,7 @@ from turnfold.application.read_turns import ReadTurns
 from turnfold.application.recall import Recall
 from turnfold.application.sessions import Sessions
 from turnfold.bootstrap.background import Background
-from turnfold.bootstrap.resources import new_id, utc_now
+from turnfold.bootstrap.resources import new_id
 
 if TYPE_CHECKING:
     from turnfold.application.chat import Chat
@@ -77,7 +77,7 @@ class Turnfold(Background):
             store=self.store,
             archive=self.archive,
             doorbell=self.doorbell,
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
             defaults=default_settings(self._env),
             metrics=self.metrics,
@@ -89,7 +89,7 @@ class Turnfold(Background):
         return Sessions(
             store=self.store,
             doorbell=self.doorbell,
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
             defaults=default_settings(self._env),
             keep=self._keep,
@@ -131,7 +131,7 @@ class Turnfold(Background):
                 defaults=SERVICE_DEFAULTS,
             )
 
-        return ReadPolicyContext(self.transcript, utc_now, kit)
+        return ReadPolicyContext(self.transcript, self.clock, kit)
 
     @cached_property
     def open_turns(self) -> "OpenTurns":
@@ -139,13 +139,13 @@ class Turnfold(Background):
         from turnfold.adapters.dynamo_open_turns import DynamoOpenTurns
         from turnfold.application.open_turns import OpenTurns
 
-        drafts = DynamoOpenTurns(self._clients.dynamodb, self._env["TURNFOLD_TABLE"], utc_now)
-        return OpenTurns(drafts, self.commit, utc_now, new_id)
+        drafts = DynamoOpenTurns(self._clients.dynamodb, self._env["TURNFOLD_TABLE"], self.clock)
+        return OpenTurns(drafts, self.commit, self.clock, new_id)
 
     @cached_property
     def pins(self) -> Pins:
         """Pins by hand."""
-        return Pins(self.store, self.counter, utc_now, new_id, self._keep)
+        return Pins(self.store, self.counter, self.clock, new_id, self._keep)
 
     @cached_property
     def turns(self) -> ReadTurns:
@@ -169,7 +169,7 @@ class Turnfold(Background):
             shelf=self._shelf,
             recover=self._recover,
             doorbell=self.doorbell,
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
             defaults=default_settings(self._env),
         )
@@ -186,7 +186,7 @@ class Turnfold(Background):
             shelf=self._shelf,
             snapshots=self.snapshots,
             doorbell=self.doorbell,
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
         )
 
@@ -201,7 +201,7 @@ class Turnfold(Background):
             doorbell=self.doorbell,
             archive_bell=self.archive_bell,
             counter=self.counter,
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
             defaults=default_settings(self._env),
             keep=self._keep,
@@ -213,7 +213,7 @@ class Turnfold(Background):
         from turnfold.adapters.s3_exports import S3Exports
         from turnfold.application.export_session import ExportSession
 
-        files = S3Exports(self._clients.s3, self._env["TURNFOLD_BUCKET"], utc_now)
+        files = S3Exports(self._clients.s3, self._env["TURNFOLD_BUCKET"], self.clock)
         return ExportSession(self.store, self.transcript, files, self.archive_bell, new_id)
 
     @cached_property
@@ -225,7 +225,7 @@ class Turnfold(Background):
             store=self.table,
             erasures=self._erasures,
             bell=self.archive_bell,
-            clock=utc_now,
+            clock=self.clock,
             new_random_id=lambda: uuid.uuid4().hex,
             mark_user=self._erase_user,
         )
@@ -263,7 +263,7 @@ class Turnfold(Background):
 
         # It may ask twice, and the request has 29 seconds.
         answers = self._answers(API_SECONDS / 2)
-        return JudgeNow(self.store, self._judge(answers), self.counter, utc_now)
+        return JudgeNow(self.store, self._judge(answers), self.counter, self.clock)
 
     @cached_property
     def recall(self) -> Recall:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from turnfold.adapters.sqs_doorbell import parse_doorbell
 from turnfold.bootstrap.models import Models
-from turnfold.bootstrap.resources import new_id, utc_now
+from turnfold.bootstrap.resources import new_id
 from turnfold.domain.errors import InvalidDoorbellError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Background(Models):
             writer=SummaryWriter(answers, self._prompts, ExtractiveSummariser(self.counter.count)),
             judge=self._judge(answers),
             counter=self.counter,
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
             metrics=self.metrics,
             archive_bell=self.archive_bell,
@@ -68,11 +68,11 @@ class Background(Models):
             snapshots=self.snapshots,
             restore=self._restore,
             recover=self._recover,
-            scratch=lambda: InMemoryStore(utc_now),
+            scratch=lambda: InMemoryStore(self.clock),
             compactor=lambda scratch: replace(
                 self.compact, store=scratch, archive_bell=None, rebuild=None
             ),
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
         )
 
@@ -127,7 +127,7 @@ class Background(Models):
             self._env["TURNFOLD_BUCKET"],
             bypass_governance=bool(self._env.get("TURNFOLD_OBJECT_LOCK_DAYS")),
         )
-        erase = EraseSession(self.table, self._erasures, objects, utc_now, self._settle_seconds)
+        erase = EraseSession(self.table, self._erasures, objects, self.clock, self._settle_seconds)
         return TendBatch(
             tend=TendSession(
                 store=self.table,
@@ -135,7 +135,7 @@ class Background(Models):
                 put_away=self._put_away,
                 restore=self._restore,
                 roll_up=RollUp(self.table, self.archive, self.transcript),
-                clock=utc_now,
+                clock=self.clock,
                 new_id=new_id,
             ),
             erase_user=self._erase_user,
@@ -157,7 +157,7 @@ class Background(Models):
     def _put_away(self) -> "PutAway":
         from turnfold.application.put_away import PutAway
 
-        return PutAway(self.table, self._shelf, self.snapshots, utc_now, new_id)
+        return PutAway(self.table, self._shelf, self.snapshots, self.clock, new_id)
 
     @cached_property
     def _erase_user(self) -> "EraseUser":
@@ -167,7 +167,7 @@ class Background(Models):
             store=self.table,
             erasures=self._erasures,
             bell=self.archive_bell,
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
             settle_seconds=self._settle_seconds,
         )
@@ -185,7 +185,7 @@ class Background(Models):
         return Sweep(
             store=self.table,
             doorbell=self.doorbell,
-            clock=utc_now,
+            clock=self.clock,
             new_id=new_id,
             erasures=self._erasures,
             archive_bell=self.archive_bell,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from turnfold.application.ports.recall import Embedder
 from turnfold.application.prompts import PromptLibrary
-from turnfold.bootstrap.resources import Resources, new_id, utc_now
+from turnfold.bootstrap.resources import Resources, new_id
 
 if TYPE_CHECKING:
     from turnfold.adapters.openai_completions import OpenAICompletions
@@ -44,13 +44,13 @@ class Models(Resources):
 
         name = self._env.get("TURNFOLD_MODEL") or DEFAULT_MODEL
         model = MeasuredModel(OpenAIModel(self._completions(seconds), name), self.metrics)
-        return PaidAnswers(self.table, model, utc_now)
+        return PaidAnswers(self.table, model, self.clock)
 
     def _judge(self, answers: "PaidAnswers | None") -> "PinJudge":
         from turnfold.adapters.rule_judge import RuleJudge
         from turnfold.application.judge_pins import PinJudge
 
-        return PinJudge(answers, self._prompts, RuleJudge(), utc_now, new_id)
+        return PinJudge(answers, self._prompts, RuleJudge(), self.clock, new_id)
 
     def _embedder(self, seconds: float) -> Embedder | None:
         """The model that makes vectors; None in the mode without a key."""

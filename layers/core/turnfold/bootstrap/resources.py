@@ -19,6 +19,7 @@ from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.bells import ArchiveBell, Doorbell
 from turnfold.application.ports.callers import KeyRing
+from turnfold.application.ports.clock import Clock
 from turnfold.application.ports.erasures import Erasures
 from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.ports.recall import RecallIndex, VectorIndex
@@ -57,6 +58,11 @@ class Resources:
         """Read the configuration; nothing is connected yet."""
         self._env = os.environ if environment is None else environment
 
+    @property
+    def clock(self) -> Clock:
+        """The time now, for everything that asks for it."""
+        return utc_now
+
     def configure_logs(self) -> None:
         """Write the log as JSON lines, from the level that `POWERTOOLS_LOG_LEVEL` names."""
         configure_logs(self._env.get("POWERTOOLS_LOG_LEVEL", "INFO").upper())
@@ -87,7 +93,7 @@ class Resources:
     def table(self) -> MemoryStore:
         """Working memory as it is in DynamoDB, for what works in the background."""
         name = self._env["TURNFOLD_TABLE"]
-        return DynamoMemoryStore(self._clients.dynamodb, name, self.archive, utc_now)
+        return DynamoMemoryStore(self._clients.dynamodb, name, self.archive, self.clock)
 
     @cached_property
     def store(self) -> MemoryStore:
@@ -125,7 +131,7 @@ class Resources:
     def _restore(self) -> "Restore":
         from turnfold.application.restore import Restore
 
-        return Restore(self._shelf, self.snapshots, utc_now)
+        return Restore(self._shelf, self.snapshots, self.clock)
 
     @cached_property
     def doorbell(self) -> Doorbell:
@@ -159,7 +165,7 @@ class Resources:
     def _erasures(self) -> Erasures:
         from turnfold.adapters.dynamo_erasures import DynamoErasures
 
-        return DynamoErasures(self._clients.dynamodb, self._env["TURNFOLD_TABLE"], utc_now)
+        return DynamoErasures(self._clients.dynamodb, self._env["TURNFOLD_TABLE"], self.clock)
 
     @cached_property
     def _recall_index(self) -> RecallIndex:
