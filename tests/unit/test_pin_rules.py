@@ -23,6 +23,7 @@ from turnfold.domain.pin_rules import (
     check_room,
     edit_of,
 )
+from turnfold.domain.pin_slots import pin_slot
 from turnfold.domain.pins import Pin, PinStatus, Trust
 from turnfold.domain.transcript import make_record
 
@@ -246,3 +247,31 @@ def test_any_judgement_writes_each_pin_once_and_counts_right(
     }
     assert edit.active == sum(status is PinStatus.ACTIVE for status in stored.values())
     assert all(pin.rev == 7 for pin in edit.changed)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("My budget is 500 euros for hotels.", "My budget is 200 euros for food."),
+        ("私は東京に住んでいます。", "母は大阪に住んでいます。"),
+        ("My name is Ana.", "My name is on the guest list."),
+        ("I like C.", "I like C#."),
+        ("It costs €5.", "It costs $5."),
+        ("I love 🐶.", "I love 🐱."),
+    ],
+)
+def test_by_rules_nothing_is_given_up_for_another_fact(first: str, second: str) -> None:
+    said = turn(3, f"{first} {second}")
+    proposals = [ProposedPin(3, text, 1.0, "user", slot=pin_slot(text)) for text in (first, second)]
+    edit = apply_proposals((), proposals, (), [said], factory())
+    assert [(pin.text, pin.status) for pin in edit.changed] == [
+        (first, PinStatus.ACTIVE),
+        (second, PinStatus.ACTIVE),
+    ]
+
+
+def test_by_rules_a_new_value_takes_the_place_of_the_old() -> None:
+    first, second = "I live in Oslo.", "I live in Lyon now."
+    proposals = [ProposedPin(3, text, 1.0, "user", slot=pin_slot(text)) for text in (first, second)]
+    edit = apply_proposals((), proposals, (), [turn(3, f"{first} {second}")], factory())
+    assert edit.active == 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from turnfold.domain.judgement import FoldedFact
-from turnfold.domain.pin_slots import pin_slot
+from turnfold.domain.pin_slots import states_nothing_else
 from turnfold.domain.pins import Pin
 
 MAX_JOINED_CHARACTERS = 500
@@ -43,7 +43,7 @@ def _size(group: Sequence[Pin]) -> int:
 def _may_stand_together(group: Sequence[Pin]) -> bool:
     return (
         len({pin.trust for pin in group}) == 1
-        and not any(pin_slot(pin.text) for pin in group)
+        and not any(states_nothing_else(pin.text) for pin in group)
         and _size(group) <= MAX_JOINED_CHARACTERS
     )
 

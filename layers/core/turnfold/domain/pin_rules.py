@@ -210,7 +210,7 @@ _NUMBERED = re.compile(r"[a-z]+[0-9]{1,3}")
 
 def _replaced(proposal: ProposedPin, active: Iterable[Pin]) -> str | None:
     """The id of the pin that a proposal takes the place of."""
-    if proposal.replaces or not proposal.slot:
+    if proposal.replaces or not proposal.slot or not states_nothing_else(proposal.text):
         return proposal.replaces
     same = (
         pin
@@ -251,5 +251,9 @@ def _same_fact(one: str, other: str) -> bool:
     return _folded(one) == _folded(other)
 
 
+# Not all that is no word: "C#" is not "C", "€500" not "$500", and one emoji not another.
+_BETWEEN_WORDS = re.compile(r"[\s.,;:!?…。，、；：！？\"'()“”‘’«»「」]+")
+
+
 def _folded(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    return _BETWEEN_WORDS.sub(" ", text.casefold()).strip()
