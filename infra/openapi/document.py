@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from api.app import ROUTES
 from api.problems import JSON_PROBLEM, KINDS, TITLES
 from infra.openapi.operations import OPERATIONS, Operation
-from infra.openapi.schemas import SCHEMAS, ref
+from infra.openapi.schemas import SCHEMAS
+from infra.openapi.shapes import ref
 from turnfold.bootstrap import Turnfold
 
 if TYPE_CHECKING:
