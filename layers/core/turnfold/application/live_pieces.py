@@ -35,14 +35,20 @@ class LivePieces:
         there: Iterable[PieceName],
         kind: str,
         shelf: str,
-        wanted: Sequence[TurnRange],
+        kept: Sequence[TurnRange],
     ) -> None:
-        """Remove pieces that larger ones replace, and those of other shelves of the kind."""
+        """Remove pieces of other shelves of the kind, and those whose turns are in the ones kept.
+
+        The ranges to be kept follow one another from turn 1 on.
+        """
+        through = kept[-1].to_turn if kept else 0
         unused = [
             name
             for name in there
             if name.shelf.startswith(kind)
-            and (name.shelf != shelf or (name.covers not in wanted and _is_within(name, wanted)))
+            and (
+                name.shelf != shelf or (name.covers.to_turn <= through and name.covers not in kept)
+            )
         ]
         if unused:
             self.index.remove_pieces(session.key, session.epoch, unused)
@@ -50,10 +56,3 @@ class LivePieces:
     def _is_live(self, session: Session) -> bool:
         now, _ = self.store.read_session(session.key, None)
         return now is not None and now.epoch == session.epoch and now.status is SessionStatus.LIVE
-
-
-def _is_within(name: PieceName, wanted: Iterable[TurnRange]) -> bool:
-    covers = name.covers
-    return any(
-        one.from_turn <= covers.from_turn and covers.to_turn <= one.to_turn for one in wanted
-    )

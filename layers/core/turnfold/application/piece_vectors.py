@@ -33,9 +33,8 @@ class PieceVectors:
         shelf = vectors_shelf(model)
         there = self._index.list_pieces(session.key, session.epoch)
         used = _from_the_first(there, shelf, session.committed_through)
-        through = used[-1].to_turn if used else 0
-        self._clear(session, there, shelf, used, through)
-        return through
+        self.pieces.clear(session, there, KIND, shelf, used)
+        return used[-1].to_turn if used else 0
 
     def put(
         self, session: Session, model: str, first_turn: int, vectors: Sequence[array[float]]
@@ -60,7 +59,7 @@ class PieceVectors:
                 session, PieceName(shelf, covers), piece.encode()
             ):
                 return False
-        self._clear(session, there, shelf, wanted, added.covers.to_turn)
+        self.pieces.clear(session, there, KIND, shelf, wanted)
         return True
 
     def closest(
@@ -96,26 +95,6 @@ class PieceVectors:
                 return None
             found += _cut(piece, covers)
         return VectorPiece(covers, [*found, *_cut(added, covers)])
-
-    def _clear(
-        self,
-        session: Session,
-        there: Sequence[PieceName],
-        shelf: str,
-        kept: Sequence[TurnRange],
-        through: int,
-    ) -> None:
-        """Remove pieces of other models, and those whose turns are all in the ones to be kept."""
-        unused = [
-            name
-            for name in there
-            if name.shelf.startswith(KIND)
-            and (
-                name.shelf != shelf or (name.covers.to_turn <= through and name.covers not in kept)
-            )
-        ]
-        if unused:
-            self._index.remove_pieces(session.key, session.epoch, unused)
 
 
 def _from_the_first(there: Sequence[PieceName], shelf: str, last: int) -> list[TurnRange]:
