@@ -18,7 +18,6 @@ from turnfold.domain.transcript import format_time, parse_time
 type Attribute = dict[str, Any]
 """A value as DynamoDB's protocol has it: `{"S": "text"}`."""
 
-
 type Item = dict[str, Attribute]
 
 
@@ -40,6 +39,11 @@ def flag(value: bool) -> Attribute:  # noqa: FBT001 - it is the value
 def moment(value: datetime) -> Attribute:
     """A time."""
     return {"S": format_time(value)}
+
+
+def expiry(expires_at: datetime) -> Item:
+    """When an item expires: by `expires_at`; `ttl` only lets DynamoDB tidy up."""
+    return {"expires_at": moment(expires_at), "ttl": number(int(expires_at.timestamp()) + 1)}
 
 
 def document(value: object) -> Attribute:

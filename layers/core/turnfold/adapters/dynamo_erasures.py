@@ -1,8 +1,7 @@
 """Erasures in the table: tombstones, receipts, and removing a session's items.
 
-A receipt is in a partition of its own (`T#<tenant>#E#<erasure id>`), since the session's goes. For
-two days a hash of the session's key (or of the user id) leads to it, so that a repeated DELETE can
-be answered; nothing else of what was erased is kept.
+For two days a hash of the session's key (or of the user id) leads to the receipt, so that a
+repeated DELETE can be answered; nothing else of what was erased is kept.
 """
 
 import time
@@ -13,19 +12,17 @@ from typing import TYPE_CHECKING, Any
 from turnfold.adapters.aws_errors import Sleep, guarded_write, mapped_errors
 from turnfold.adapters.dynamo_attributes import (
     Item,
+    expiry,
     flag,
     item_key,
     moment,
     number,
-    read_flag,
     read_moment,
-    read_number,
     read_text,
     text,
 )
 from turnfold.adapters.dynamo_keys import (
     DUE_ERASURES,
-    ERASURE,
     META,
     VECTOR,
     due_shard,
@@ -36,6 +33,7 @@ from turnfold.adapters.dynamo_keys import (
     partition_key,
     shard_of,
 )
+from turnfold.adapters.dynamo_receipts import read_receipt, receipt_item, receipt_key
 from turnfold.application.ports.clock import Clock
 from turnfold.domain.erasures import Erasure, ErasureStatus, Removed
 from turnfold.domain.errors import GuardFailedError
@@ -90,7 +88,7 @@ class DynamoErasures:
             },
         }
         if erasure.user_id is None:
-            receipt = self._put(_receipt_item(erasure), "attribute_not_exists(PK)")
+            receipt = self._put(receipt_item(erasure), "attribute_not_exists(PK)")
         else:
             receipt = self._update(
                 erasure, "ADD open_sessions :one", "#status = :erasing", {":one": number(1)}
@@ -116,13 +114,13 @@ class DynamoErasures:
                 "ExpressionAttributeValues": {":known": text(known)},
             }
         pointer["Put"] |= condition
-        receipt = self._put(_receipt_item(erasure), "attribute_not_exists(PK)")
+        receipt = self._put(receipt_item(erasure), "attribute_not_exists(PK)")
         self._transact([pointer, receipt], ["erasure", "erasure"])
 
     def get(self, tenant: str, erasure_id: str) -> Erasure | None:
         """See `Erasures`; one GetItem."""
         item = self._get(erasure_partition(tenant, erasure_id))
-        return None if item is None else _read_receipt(tenant, erasure_id, item)
+        return None if item is None else read_receipt(tenant, erasure_id, item)
 
     def of_session(self, key: SessionKey) -> str | None:
         """See `Erasures`; one GetItem."""
@@ -244,7 +242,7 @@ class DynamoErasures:
         return {
             "Update": {
                 "TableName": self._table,
-                "Key": _key(erasure_partition(session.key.tenant, session.erasure_id or "")),
+                "Key": receipt_key(erasure_partition(session.key.tenant, session.erasure_id or "")),
                 "ConditionExpression": "attribute_exists(PK)",
                 "UpdateExpression": f"ADD {added}",
                 "ExpressionAttributeNames": {f"#{name}": name for name in counts},
@@ -260,7 +258,7 @@ class DynamoErasures:
         return {
             "Update": {
                 "TableName": self._table,
-                "Key": _key(erasure_partition(erasure.tenant, erasure.erasure_id)),
+                "Key": receipt_key(erasure_partition(erasure.tenant, erasure.erasure_id)),
                 "ConditionExpression": condition,
                 "UpdateExpression": update,
                 "ExpressionAttributeNames": {"#status": "status"},
@@ -278,11 +276,7 @@ class DynamoErasures:
 
     def _pointer(self, partition: str, erasure_id: str) -> dict[str, Any]:
         expires_at = self._clock() + timedelta(seconds=ERASURE_ANSWER_SECONDS)
-        item = _key(partition) | {
-            "erasure_id": text(erasure_id),
-            "expires_at": moment(expires_at),
-            "ttl": number(int(expires_at.timestamp()) + 1),
-        }
+        item = receipt_key(partition) | {"erasure_id": text(erasure_id), **expiry(expires_at)}
         return {"Put": {"TableName": self._table, "Item": item}}
 
     def _led_to(self, partition: str) -> str | None:
@@ -294,7 +288,7 @@ class DynamoErasures:
     def _get(self, partition: str) -> dict[str, Any] | None:
         with mapped_errors("read"):
             answer = self._client.get_item(
-                TableName=self._table, Key=_key(partition), ConsistentRead=True
+                TableName=self._table, Key=receipt_key(partition), ConsistentRead=True
             )
         return answer.get("Item")
 
@@ -308,10 +302,6 @@ class DynamoErasures:
         )
 
 
-def _key(partition: str) -> Item:
-    return {"PK": text(partition), "SK": text(ERASURE)}
-
-
 def _still_erasing(session: Session) -> tuple[str, dict[str, str], dict[str, Any]]:
     condition = "#epoch = :epoch AND #status = :erasing AND erasure_id = :erasure"
     values = {
@@ -320,39 +310,3 @@ def _still_erasing(session: Session) -> tuple[str, dict[str, str], dict[str, Any
         ":erasure": text(session.erasure_id or ""),
     }
     return condition, {"#epoch": "epoch", "#status": "status"}, values
-
-
-def _receipt_item(erasure: Erasure) -> Item:
-    item = _key(erasure_partition(erasure.tenant, erasure.erasure_id)) | {
-        "status": text(erasure.status),
-        "requested_at": moment(erasure.requested_at),
-        "items": number(erasure.removed.items),
-        "objects": number(erasure.removed.objects),
-        "versions": number(erasure.removed.versions),
-        "vectors": number(erasure.removed.vectors),
-        "listed": flag(erasure.listed),
-        "open_sessions": number(erasure.open_sessions),
-    }
-    if erasure.user_id is not None:
-        due = {"due_at": moment(erasure.requested_at), "due_shard": text(DUE_ERASURES)}
-        item |= {"user_id": text(erasure.user_id), **due}
-    return item
-
-
-def _read_receipt(tenant: str, erasure_id: str, item: dict[str, Any]) -> Erasure:
-    return Erasure(
-        tenant=tenant,
-        erasure_id=erasure_id,
-        requested_at=read_moment(item["requested_at"]),
-        status=ErasureStatus(item["status"]["S"]),
-        finished_at=read_moment(item["finished_at"]) if "finished_at" in item else None,
-        removed=Removed(
-            items=read_number(item["items"]),
-            objects=read_number(item["objects"]),
-            versions=read_number(item["versions"]),
-            vectors=read_number(item["vectors"]),
-        ),
-        user_id=read_text(item["user_id"]) if "user_id" in item else None,
-        listed=read_flag(item["listed"]),
-        open_sessions=read_number(item["open_sessions"]),
-    )

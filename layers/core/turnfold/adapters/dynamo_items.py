@@ -8,6 +8,7 @@ from typing import Any
 from turnfold.adapters.dynamo_attributes import (
     Item,
     document,
+    expiry,
     flag,
     item_key,
     moment,
@@ -159,13 +160,13 @@ def read_pin(item: Mapping[str, Any]) -> Pin:
 
 
 def idempotency_item(key: SessionKey, record: IdempotencyRecord) -> Item:
-    """A stored answer. It expires by `expires_at`; `ttl` only lets DynamoDB tidy up."""
+    """A stored answer."""
     return item_key(key, idempotency_sort_key(record.key_hash)) | {
         "key_hash": text(record.key_hash),
         "request_hash": text(record.request_hash),
         "http_status": number(record.status),
         "body": document(record.body),
-        **_expiry(record.expires_at),
+        **expiry(record.expires_at),
     }
 
 
@@ -184,7 +185,7 @@ def answer_item(key: SessionKey, step_id: str, answer: ModelAnswer, expires_at: 
     """A paid model answer."""
     return item_key(key, answer_sort_key(step_id)) | {
         "answer": document(asdict(answer)),
-        **_expiry(expires_at),
+        **expiry(expires_at),
     }
 
 
@@ -221,10 +222,6 @@ def read_usage(item: Mapping[str, Any]) -> Usage:
         prompt_tokens=read_number(item["prompt_tokens"]),
         completion_tokens=read_number(item["completion_tokens"]),
     )
-
-
-def _expiry(expires_at: datetime) -> Item:
-    return {"expires_at": moment(expires_at), "ttl": number(int(expires_at.timestamp()) + 1)}
 
 
 @dataclass(frozen=True, slots=True)
