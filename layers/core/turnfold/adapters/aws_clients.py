@@ -17,7 +17,7 @@ READ_SECONDS = 5
 
 ATTEMPTS = 3
 CONNECTIONS = 10
-"""Per client: a request and the parallel reads of large turns (`dynamo_memory.ARCHIVE_THREADS`)."""
+"""Per client: a request and the parallel reads of large turns (`large_turns.ARCHIVE_THREADS`)."""
 
 
 class AwsClients:

@@ -17,7 +17,6 @@ from turnfold.adapters.dynamo_attributes import Item, item_key, moment, text
 from turnfold.adapters.dynamo_changes import live_check, operations_of
 from turnfold.adapters.dynamo_items import (
     ArchivedTurn,
-    MemoryItems,
     answer_item,
     read_answer,
     read_idempotency,
@@ -48,6 +47,7 @@ from turnfold.adapters.dynamo_keys import (
     user_key,
 )
 from turnfold.adapters.dynamo_sessions import read_session
+from turnfold.adapters.large_turns import LargeTurns
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.clock import Clock
 from turnfold.application.ports.memory import Change, IdempotencyRecord, Page
@@ -55,9 +55,7 @@ from turnfold.application.ports.models import ModelAnswer
 from turnfold.domain.errors import GuardFailedError, StoreUnavailableError, ThrottledError
 from turnfold.domain.memory import WorkingMemory, assemble_memory, raw_numbers
 from turnfold.domain.pins import Pin, PinStatus
-from turnfold.domain.segments import holder, unpack_segment
 from turnfold.domain.sessions import Profile, Session, SessionKey, SessionStatus
-from turnfold.domain.transcript import read_record
 from turnfold.domain.turns import Turn
 from turnfold.domain.usage import Usage
 
@@ -73,9 +71,6 @@ LOAD_PAUSE_SECONDS = 0.01
 BATCH_ATTEMPTS = 6
 BATCH_PAUSE_SECONDS = 0.05
 """DynamoDB returns what it could not read now as unprocessed, and asks to wait ever longer."""
-
-ARCHIVE_THREADS = 8
-"""Large turns read at once: fewer than the S3 client's connections."""
 
 
 class DynamoMemoryStore:
@@ -96,7 +91,7 @@ class DynamoMemoryStore:
         """Use that table. The clock tells when records expire; `sleep` waits between attempts."""
         self._client = client
         self._table = table
-        self._archive = archive
+        self._large_turns = LargeTurns(archive)
         self._clock = clock
         self._sleep = sleep
 
@@ -133,7 +128,9 @@ class DynamoMemoryStore:
                 return WorkingMemory(session, Profile(), (), (), ())
             # A profile of another revision belongs to another moment.
             if found.profile_rev == session.profile_rev:
-                turns = [*found.turns, *self._archived_turns(key, session, found)]
+                raw = set(raw_numbers(session))
+                large = [turn for turn in found.archived if turn.number in raw]
+                turns = [*found.turns, *self._large_turns.read_all(key, large)]
                 memory = assemble_memory(
                     session,
                     found.profile,
@@ -171,7 +168,7 @@ class DynamoMemoryStore:
         if item is None:
             return None
         turn = read_turn(item)
-        return self._from_archive(key, turn) if isinstance(turn, ArchivedTurn) else turn
+        return self._large_turns.read(key, turn) if isinstance(turn, ArchivedTurn) else turn
 
     def get_pin(self, key: SessionKey, pin_id: str) -> Pin | None:
         """See `MemoryStore`; one BatchGetItem."""
@@ -388,33 +385,6 @@ class DynamoMemoryStore:
                 if "LastEvaluatedKey" not in answer:
                     return items
                 request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-    def _archived_turns(self, key: SessionKey, session: Session, found: MemoryItems) -> list[Turn]:
-        """The large turns that the session still has word for word."""
-        numbers = set(raw_numbers(session))
-        wanted = [turn for turn in found.archived if turn.number in numbers]
-        if len(wanted) <= 1:
-            return [self._from_archive(key, turn) for turn in wanted]
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(min(ARCHIVE_THREADS, len(wanted))) as pool:
-            return list(pool.map(lambda turn: self._from_archive(key, turn), wanted))
-
-    def _from_archive(self, key: SessionKey, turn: ArchivedTurn) -> Turn:
-        record = self._archive.get_record(key, turn.number, turn.turn_id)
-        record = record or self._from_segment(key, turn.number)
-        restored = None if record is None else read_record(record)
-        if restored is None or restored.sha256 != turn.sha256:
-            raise StoreUnavailableError(f"load: the transcript lacks turn {turn.number}")
-        return restored
-
-    def _from_segment(self, key: SessionKey, number: int) -> bytes | None:
-        """The record of a turn that is not by itself any more: working memory was built anew."""
-        segment = holder(self._archive.list_segments(key), number)
-        data = None if segment is None else self._archive.get_segment(key, segment)
-        if segment is None or data is None:
-            return None
-        return unpack_segment(data, segment)[number - segment.first]
 
     def _pause(self, longest: float, attempt: int) -> None:
         """Wait before an attempt that is not the first."""
