@@ -64,7 +64,6 @@ UNSTORED_SETTINGS: Mapping[str, Any] = {
 """A setting of this value is left out of META, which each commit rewrites and pays for by started
 kilobyte. This is part of the stored form and never changes, whatever defaults the domain has."""
 
-
 _SETTING_NAMES = frozenset(one.name for one in fields(Settings))
 
 
@@ -111,16 +110,9 @@ def _read_status(attribute: Mapping[str, Any]) -> SessionStatus:
 
 
 _TEXT = _Codec(text, read_text)
-
-
 _NUMBER = _Codec(number, read_number)
-
-
 _MOMENT = _Codec(moment, read_moment)
-
-
 _FLAG = _Codec(flag, read_flag)
-
 
 SESSION_CODECS: Mapping[str, _Codec] = {
     "epoch": _TEXT,
