@@ -807,6 +807,48 @@ def test_the_newest_snapshot_counts_when_the_table_is_lost() -> None:
     assert [one.text for one in service.context.memory(KEY).pins] == wanted[1:]
 
 
+def test_what_is_said_of_a_fork_is_newer_than_its_original() -> None:
+    service = filled(ArchiveService(), turns=30)
+    fork(service, 11)
+    service.pins.add(COPY, pin_input({"text": "of the copy"}), request("hand"))
+    service.sessions.patch(COPY, SessionInput(settings={"tail_size": 3}, legal_hold=True))
+    service.raw_store.sessions.clear()
+    rebuild(service, COPY)
+    memory = service.context.memory(COPY)
+    assert "of the copy" in [pin.text for pin in memory.pins]
+    assert (memory.session.settings.tail_size, memory.session.legal_hold) == (3, True)
+
+
+@pytest.mark.parametrize("rested", [False, True])
+def test_what_is_said_between_two_losses_is_kept(rested: bool) -> None:
+    service = filled(ArchiveService())
+    if rested:
+        service.clock.now += timedelta(days=8)
+        service.put_away(KEY)
+    for text in ("after one loss", "after two losses"):
+        service.raw_store.sessions.clear()
+        rebuild(service)
+        service.pins.add(KEY, pin_input({"text": text}), request(text))
+        service.sessions.patch(KEY, SessionInput(metadata={"said": text}))
+    service.raw_store.sessions.clear()
+    rebuild(service)
+    texts = [pin.text for pin in service.context.memory(KEY).pins]
+    assert texts[-2:] == ["after one loss", "after two losses"]
+
+
+def test_what_is_said_after_a_rebuild_is_newer_than_it() -> None:
+    """An import writes many turns at once, a rebuild commits them one by one."""
+    service = ArchiveService()
+    lines = [json.dumps({"type": "turn", "messages": plain_turn(n)}) for n in range(1, 61)]
+    import_text(service, "\n".join(lines), KEY)
+    rebuild(service)
+    service.context.memory(KEY)
+    service.sessions.patch(KEY, SessionInput(settings={"tail_size": 3}))
+    service.raw_store.sessions.clear()
+    rebuild(service)
+    assert service.context.memory(KEY).session.settings.tail_size == 3
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_of_two_changes_at_once_both_are_kept(late: bool) -> None:
     service, interference = watched()

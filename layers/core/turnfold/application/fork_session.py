@@ -29,6 +29,7 @@ from turnfold.domain.errors import (
     ThrottledError,
     TurnNotFoundError,
 )
+from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin, PinStatus
 from turnfold.domain.segments import MAX_RECORD_BYTES, Segment, covering, pack_segment
@@ -165,15 +166,19 @@ class ForkSession:
             lambda first, end: self.transcript.turns(original, first, end),
         )
         pin_rev = max((pin.rev for pin in copy.pins), default=0)
-        # A hold is on the original alone.
+        # A hold is on the original alone, and of its own states the copy's revision tells the newest.
         opened = replace(
-            copy.session, key=target, profile_rev=session.profile_rev, legal_hold=False
+            copy.session,
+            key=target,
+            profile_rev=session.profile_rev,
+            revision=session.revision,
+            legal_hold=False,
         )
         name = f"{FORK}{session.epoch}"
         self.snapshots.put(target, name, pack_snapshot(replace(copy, session=opened)))
         sets = {field: getattr(opened, field) for field in COPIED_FIELDS}
         sets |= {"archived_through": archived, "pin_rev": pin_rev, "pins_settled_rev": 0}
-        due_at = self.clock() + timedelta(seconds=120)
+        due_at = self.clock() + timedelta(seconds=SWEEP_GRACE_SECONDS)
         try:
             self.shelf.open(session, name, due_at, sets)
         except GuardFailedError:

@@ -56,10 +56,14 @@ WRITTEN_AT_ONCE = 40
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a session besides its transcript."""
+    """What is known of a session besides its transcript.
+
+    `revision` is that of the newest state which is known of: what is made now has to come behind.
+    """
 
     session: Session
     profile: Profile
+    revision: int
     pins: tuple[Pin, ...] = ()
 
 
@@ -102,10 +106,11 @@ class RebuildSession:
         memory = self._rebuilt(known, seconds_left)
         if memory is None:
             return False
-        name = snapshot_name(session, self.new_id())
         due_at = self.clock() + timedelta(seconds=SWEEP_GRACE_SECONDS)
         sets = self._sets(known, memory)
-        self._put(session, name, memory)
+        made = replace(memory.session, revision=sets["revision"])
+        name = snapshot_name(made, self.new_id())
+        self._put(session, name, replace(memory, session=made))
         try:
             if session.status is SessionStatus.LIVE:
                 self.shelf.put_away(session, name, due_at, sets)
@@ -128,8 +133,10 @@ class RebuildSession:
             except StoreUnavailableError:
                 memory = None
             if memory is not None:
-                return _Known(memory.session, memory.profile, memory.pins)
-        session, profile, pins = self._from_snapshot(session)
+                session = memory.session
+                return _Known(session, memory.profile, session.revision, memory.pins)
+        known = self._from_snapshot(session)
+        session = known.session
         if session.committed_through == 0:
             found = self.recover(session)
             session = replace(
@@ -139,13 +146,13 @@ class RebuildSession:
                 archived_through=found.archived_through,
                 user_id=session.user_id or found.user_id,
             )
-        return _Known(session, profile, pins)
+        return replace(known, session=session)
 
-    def _from_snapshot(self, session: Session) -> tuple[Session, Profile, tuple[Pin, ...]]:
+    def _from_snapshot(self, session: Session) -> _Known:
         """What the newest snapshot says, if there is one that can be read."""
         snapshot = self._newest(session.key)
         if snapshot is None:
-            return replace(session, judged_through=0), Profile(), ()
+            return _Known(replace(session, judged_through=0), Profile(), session.revision)
         # What was judged since then has left its facts nowhere, and is judged again.
         judged_through = min(session.judged_through, snapshot.judged_through)
         session = replace(session, judged_through=judged_through)
@@ -157,7 +164,8 @@ class RebuildSession:
                 user_id=snapshot.user_id,
                 legal_hold=snapshot.legal_hold,
             )
-        return session, snapshot.profile, snapshot.pins
+        revision = max(session.revision, snapshot.revision)
+        return _Known(session, snapshot.profile, revision, snapshot.pins)
 
     def _newest(self, key: SessionKey) -> Snapshot | None:
         """The newest of the snapshots that can be read: of a rest, of a fork, or of a change."""
@@ -298,7 +306,7 @@ class RebuildSession:
             "summary_rev": session.summary_rev + 1,
             "pin_rev": max(pin_rev, session.pin_rev) + 1,
             "pin_count": len(memory.pins),
-            "revision": session.revision + 1,
+            "revision": known.revision + 1,
             "rebuild": False,
         }
         if session.status is SessionStatus.LIVE:
