@@ -166,7 +166,7 @@ class ForkSession:
             lambda first, end: self.transcript.turns(original, first, end),
         )
         pin_rev = max((pin.rev for pin in copy.pins), default=0)
-        # A hold is on the original alone, and of its own states the copy's revision tells the newest.
+        # A hold is on the original alone, and the revision is for states of the copy.
         opened = replace(
             copy.session,
             key=target,
