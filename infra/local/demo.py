@@ -121,10 +121,7 @@ def drive(console: Console, memory: Memory, *, patience: float) -> None:
         "Window: [green]·[/green] a turn word for word, [cyan]▪[/cyan] a round summary, "
         "[magenta]■[/magenta] a history summary; a number is how many turns it covers.\n"
     )
-    console.print(
-        "turn   history   context  head  window              tail  pins  context so far",
-        style="bold",
-    )
+    console.print(HEADING, style="bold")
     history, course = 0, []
     conversation = turns()
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("turns"), TimeElapsedColumn())

@@ -52,7 +52,6 @@ class Resources:
     bucket: str
     queue_url: str
     queue_arn: str
-    dead_letter_url: str
     archive_queue_url: str
     archive_queue_arn: str
 
@@ -84,9 +83,7 @@ def ensure_resources(clients: Clients, definitions: Definitions) -> Resources:
     """Bring the emulator to what the template defines; what is there already stays."""
     _ensure_table(clients.dynamodb, definitions.properties(TABLE))
     _ensure_bucket(clients.s3, definitions.properties(BUCKET))
-    dead_letter_url = _ensure_queue(
-        clients.sqs, NAMES[DEAD_LETTERS], definitions.properties(DEAD_LETTERS)
-    )
+    _ensure_queue(clients.sqs, NAMES[DEAD_LETTERS], definitions.properties(DEAD_LETTERS))
     queue_url = _ensure_queue(clients.sqs, NAMES[QUEUE], definitions.properties(QUEUE))
     archive_dead = definitions.properties(ARCHIVE_DEAD_LETTERS)
     _ensure_queue(clients.sqs, NAMES[ARCHIVE_DEAD_LETTERS], archive_dead)
@@ -97,7 +94,6 @@ def ensure_resources(clients: Clients, definitions: Definitions) -> Resources:
         bucket=NAMES[BUCKET],
         queue_url=queue_url,
         queue_arn=ARNS[QUEUE],
-        dead_letter_url=dead_letter_url,
         archive_queue_url=archive_queue_url,
         archive_queue_arn=ARNS[ARCHIVE_QUEUE],
     )

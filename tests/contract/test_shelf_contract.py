@@ -13,8 +13,9 @@ from support.sessions import START, a_pin, a_session, a_summary, big_text
 from turnfold.application.ports.memory import Change
 from turnfold.domain.errors import GuardFailedError
 from turnfold.domain.limits import MAX_INLINE_TURN_BYTES
+from turnfold.domain.portable import session_object
 from turnfold.domain.sessions import Session, SessionStatus
-from turnfold.domain.snapshots import Snapshot, pack_snapshot, snapshot_of, unpack_snapshot
+from turnfold.domain.snapshots import Snapshot, pack_snapshot, unpack_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +62,19 @@ def away(stores: Stores, memory: WorkingMemory, *, cleared: bool = True) -> Sess
 def restoring(stores: Stores, session: Session) -> Session:
     stores.shelf.begin_restore(session)
     return memory_of(stores).session
+
+
+def snapshot_of(memory: WorkingMemory) -> Snapshot:
+    """The snapshot of a complete working memory."""
+    return Snapshot(
+        profile=memory.profile,
+        profile_rev=memory.session.profile_rev,
+        turns=memory.turns,
+        summaries=memory.summaries,
+        pins=memory.pins,
+        session=session_object(memory.session, memory.profile),
+        revision=memory.session.revision,
+    )
 
 
 def back(stores: Stores, session: Session, snapshot: Snapshot) -> None:

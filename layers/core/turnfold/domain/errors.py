@@ -255,7 +255,8 @@ class RejectedAnswerError(ModelError):
     The words: "finish" (it did not end normally), "refusal", "blank", "echo" (of the prompt),
     "encoded" (base64), "too_long", "not_shorter" (than its source), "language" (another one than
     the source's), "schema" (not JSON of the shape that was asked for), "coverage" (a pin is lost or
-    folded twice), "not_fewer" (as many pins as before).
+    folded twice), "not_fewer" (as many pins as before), "unsafe" (it instructs
+    a model, or holds a secret).
     """
 
     def __init__(self, reason: str) -> None:

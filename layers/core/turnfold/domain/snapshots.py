@@ -79,19 +79,6 @@ class Snapshot:
         return str(self.session["last_sha256"])
 
 
-def snapshot_of(memory: WorkingMemory) -> Snapshot:
-    """The snapshot of a complete working memory."""
-    return Snapshot(
-        profile=memory.profile,
-        profile_rev=memory.session.profile_rev,
-        turns=memory.turns,
-        summaries=memory.summaries,
-        pins=memory.pins,
-        session=session_object(memory.session, memory.profile),
-        revision=memory.session.revision,
-    )
-
-
 def pack_snapshot(memory: WorkingMemory) -> bytes:
     """The snapshot as it is stored, with a description of the session for disasters."""
     said = {
