@@ -559,6 +559,18 @@ def test_a_fork_knows_facts_that_were_folded_with_later_ones() -> None:
     assert {pin.status for pin in pins} == {PinStatus.ACTIVE}
 
 
+def test_a_fork_does_not_bring_back_what_was_corrected_by_hand() -> None:
+    service = ArchiveService(max_pin_count=1)
+    for thing in ("tea", "olives"):
+        service.commit(stated(f"I like {thing}."))
+        service.drain()
+    (pin,) = service.memory().pins
+    service.clock.now += timedelta(seconds=1)
+    service.pins.change(KEY, pin.pin_id, pin_input({"text": "I like olives."}))
+    fork(service, 1)
+    assert service.context.memory(COPY).pins == ()
+
+
 def test_facts_that_name_each_other_are_forked() -> None:
     service = filled(ArchiveService())
     text = exported(service)
@@ -817,6 +829,20 @@ def test_what_is_said_of_a_fork_is_newer_than_its_original() -> None:
     memory = service.context.memory(COPY)
     assert "of the copy" in [pin.text for pin in memory.pins]
     assert (memory.session.settings.tail_size, memory.session.legal_hold) == (3, True)
+
+
+def test_system_messages_by_hand_outlive_those_of_earlier_turns() -> None:
+    service = ArchiveService()
+    service.commit([{"role": "system", "content": "Of turn 1."}, *plain_turn(1)])
+    service.sessions.patch(KEY, SessionInput(system=({"role": "system", "content": "By hand."},)))
+    service.commit(plain_turn(2))
+    service.raw_store.sessions.clear()
+    rebuild(service)
+    assert service.context.memory(KEY).profile.system[0]["content"] == "By hand."
+    service.commit([{"role": "system", "content": "Of turn 3."}, *plain_turn(3)])
+    service.raw_store.sessions.clear()
+    rebuild(service)
+    assert service.context.memory(KEY).profile.system[0]["content"] == "Of turn 3."
 
 
 @pytest.mark.parametrize("rested", [False, True])

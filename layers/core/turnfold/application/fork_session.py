@@ -192,7 +192,8 @@ class ForkSession:
         """The facts that were known by a turn.
 
         Those that later ones have replaced, or were folded into one with later ones, are back. What
-        was taken back without another fact is not: no pin tells by which turn.
+        was taken back without another fact is not: no pin tells by which turn. Nor is what stands
+        behind a pin that was changed by hand: it may have been corrected.
         """
         known: dict[str, Pin] = {}
         looked_at: set[str] = set()
@@ -202,6 +203,8 @@ class ForkSession:
             looked_at.add(pin.pin_id)
             if all(number <= last for number in pin.sources):
                 known[pin.pin_id] = replace(pin, status=PinStatus.ACTIVE)
+                continue
+            if pin.status is PinStatus.ACTIVE and pin.updated_at != pin.created_at:
                 continue
             before = {*pin.folded_from, pin.replaces or ""} - looked_at - {""}
             former = (self.store.get_pin(memory.session.key, one) for one in sorted(before))

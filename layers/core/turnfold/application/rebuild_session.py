@@ -59,11 +59,13 @@ class _Known:
     """What is known of a session besides its transcript.
 
     `revision` is that of the newest state which is known of: what is made now has to come behind.
+    `told_through` is the turn by which the profile was as it is here.
     """
 
     session: Session
     profile: Profile
     revision: int
+    told_through: int = 0
     pins: tuple[Pin, ...] = ()
 
 
@@ -134,7 +136,8 @@ class RebuildSession:
                 memory = None
             if memory is not None:
                 session = memory.session
-                return _Known(session, memory.profile, session.revision, memory.pins)
+                told = session.committed_through
+                return _Known(session, memory.profile, session.revision, told, memory.pins)
         known = self._from_snapshot(session)
         session = known.session
         if session.committed_through == 0:
@@ -165,7 +168,8 @@ class RebuildSession:
                 legal_hold=snapshot.legal_hold,
             )
         revision = max(session.revision, snapshot.revision)
-        return _Known(session, snapshot.profile, revision, snapshot.pins)
+        told = snapshot.committed_through
+        return _Known(session, snapshot.profile, revision, told, snapshot.pins)
 
     def _newest(self, key: SessionKey) -> Snapshot | None:
         """The newest of the snapshots that can be read: of a rest, of a fork, or of a change."""
@@ -282,12 +286,13 @@ class RebuildSession:
         scratch.write(replace(change, epoch=session.epoch, visible=False))
 
     def _commit(self, scratch: MemoryStore, known: _Known, turn: Turn) -> None:
-        """A turn, with the system messages that it brings, where nothing else tells of them."""
+        """A turn, with the system messages that it brings, where nothing newer tells of them."""
         session = known.session
         sets: dict[str, Any] = {"next_turn": turn.number + 1, "last_sha256": turn.sha256}
         profile = None
         system = split_leading(turn.messages)[0]
-        if system and session.status is not SessionStatus.LIVE:
+        is_news = turn.number > known.told_through
+        if system and is_news and session.status is not SessionStatus.LIVE:
             profile = replace(known.profile, system=system)
             sets["profile_rev"] = session.profile_rev + turn.number
         change = Change(key=session.key, epoch=session.epoch, sets=sets, turn=turn, profile=profile)
