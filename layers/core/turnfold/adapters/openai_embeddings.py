@@ -1,21 +1,18 @@
 """Embeddings of an OpenAI-compatible endpoint, and relevance by them.
 
-The client takes a third of a second and more to import, so nothing of it is loaded before the first
-call. Nothing that was said gets into an error.
+Nothing that was said gets into an error.
 """
 
 import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turnfold.adapters.deadlines import DeadlinePassedError, run_within
+from turnfold.adapters.openai_client import LazyClient
 from turnfold.domain.clean_json import parse_json
 from turnfold.domain.errors import BadJsonError, ModelFailedError
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 DEFAULT_MODEL = "text-embedding-3-small"
 SECONDS = 10.0
@@ -50,13 +47,10 @@ class OpenAIEmbeddings:
 
         With `dimensions`, shorter vectors are asked for; not every server and model knows that.
         """
-        self._api_key = api_key
+        self._client = LazyClient(api_key, base_url, second_tries=1)
         self._model = model
-        self._base_url = base_url
         self._seconds = seconds
         self._dimensions = dimensions
-        self._making = threading.Lock()
-        self._client: OpenAI | None = None
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """A vector for each text, in order; of a blank one all zeros.
@@ -94,7 +88,7 @@ class OpenAIEmbeddings:
         return _vectors(content, len(texts))
 
     def _post(self, texts: Sequence[str]) -> bytes:
-        client = self._ready_client()
+        client = self._client()
         from openai import Timeout
 
         embeddings: Any = client.embeddings.with_raw_response
@@ -108,14 +102,6 @@ class OpenAIEmbeddings:
             **shorter,
         ).content
         return content
-
-    def _ready_client(self) -> "OpenAI":
-        with self._making:
-            if self._client is None:
-                from openai import OpenAI
-
-                self._client = OpenAI(api_key=self._api_key, base_url=self._base_url, max_retries=1)
-            return self._client
 
 
 class EmbeddingRelevance:
