@@ -5,7 +5,8 @@ What an endpoint says about a request that it refuses goes to whoever made that 
 `ModelRefusedError.refusal`, and nowhere else.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from turnfold.adapters.deadlines import DeadlinePassedError, iterate_within, run_within
@@ -87,16 +88,12 @@ class OpenAIPassthrough:
             content: bytes = answer.content
             return content
 
+        with self._failures():
+            content = run_within(self._seconds, ask)
         try:
-            answer = parse_json(run_within(self._seconds, ask))
-        except DeadlinePassedError:
-            raise ModelFailedError(LATE) from None
+            answer = parse_json(content)
         except BadJsonError:
             raise ModelFailedError("the model's answer is not JSON") from None
-        except ModelError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever a foreign client raises is a failure
-            raise self._failed(error) from None
         if not isinstance(answer, dict):
             raise ModelFailedError("the model's answer is not a JSON object")
         return answer
@@ -115,8 +112,14 @@ class OpenAIPassthrough:
                 stream_cls=Stream[object],
             )
 
-        try:
+        with self._failures():
             return _chunks(iterate_within(self._seconds, ask))
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Raise a `ModelFailedError` for whatever the client raises."""
+        try:
+            yield
         except DeadlinePassedError:
             raise ModelFailedError(LATE) from None
         except ModelError:
