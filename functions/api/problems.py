@@ -60,7 +60,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     ),
     errors.VectorsUnavailableError: Kind(
         503,
-        "store_unavailable",
+        "vectors_unavailable",
         "The search by meaning is not ready",
         "search with mode keyword, or wait for as long as Retry-After says and repeat",
     ),

@@ -190,6 +190,9 @@ def test_an_agent_runs_its_loop(
 ) -> None:
     """With the whole history each time, as the client's own helpers send it."""
     word = f"look-{stream}"
+    # What is judged in the background would take an answer that is meant for the client.
+    settings = {"settings": {"pin_mode": "off"}}
+    assert http.put(f"/v1/sessions/{session}", json=settings).status_code == 201
     fake.script(
         Rule(match=word, message=calling(f"c-{word}"), finish_reason="tool_calls"),
         Rule(match=word, text="It is 42."),

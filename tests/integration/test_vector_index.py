@@ -282,7 +282,7 @@ def test_a_table_without_the_index_searches_by_words_and_says_so_to_who_asks_for
             session("POST", "/search", body),
             session.api("POST", "/v1/search", body),
         ):
-            problem = refused.problem(503, "store_unavailable")
+            problem = refused.problem(503, "vectors_unavailable")
             assert "mode keyword" in problem["detail"]
             assert refused.headers["retry-after"] == "1"
     assert session("GET", "/context?query=lighthouse&recall=1").status == 200
