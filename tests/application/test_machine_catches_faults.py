@@ -170,7 +170,7 @@ def test_a_fault_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("takes long: runs with the deep profile")
     FAULTS[name](monkeypatch)
     few = settings(
-        max_examples=500 if DEEP else 200,
+        max_examples=2000 if DEEP else 200,
         stateful_step_count=30,
         phases=[Phase.generate],
         report_multiple_bugs=False,
