@@ -1,4 +1,4 @@
-"""Embeddings: batches, shapes of answers, failures, and cosines."""
+"""Embeddings: batches, shapes of answers, failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from turnfold.adapters.openai_embeddings import (
     BATCH_TEXTS,
     TEXT_CHARACTERS,
-    EmbeddingRelevance,
     OpenAIEmbeddings,
 )
 from turnfold.domain.errors import ModelFailedError
@@ -117,18 +116,3 @@ def test_an_endpoint_that_is_silent_is_given_up(endpoint: Endpoint) -> None:
     with pytest.raises(ModelFailedError, match="in time"):
         endpoint.embeddings(seconds=0.3).embed(["a"])
     release.set()
-
-
-def test_relevance_is_the_cosine_and_texts_are_embedded_once() -> None:
-    asked: list[str] = []
-
-    def embed(texts: Sequence[str]) -> list[tuple[float, ...]]:
-        asked.extend(texts)
-        vectors = {"q": (1.0, 0.0), "same": (1.0, 0.0), "other": (0.0, 1.0), "far": (-1.0, 0.0)}
-        return [vectors.get(text, ()) for text in texts]
-
-    relevance = EmbeddingRelevance(embed)
-    texts = ["same", "other", "far", "", "same"]
-    assert relevance.scores("q", texts) == [1.0, 0.0, 0.0, 0.0, 1.0]
-    assert relevance.scores("q", texts) == [1.0, 0.0, 0.0, 0.0, 1.0]
-    assert sorted(asked) == ["", "far", "other", "q", "same"]
