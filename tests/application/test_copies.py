@@ -20,6 +20,7 @@ from turnfold.application.fork_session import ABANDONED_SECONDS
 from turnfold.application.import_content import read_import
 from turnfold.application.import_session import PART_TURNS
 from turnfold.application.pins_by_hand import pin_input
+from turnfold.application.ports.memory import Change
 from turnfold.application.sessions import SessionInput
 from turnfold.domain.errors import (
     BadJsonError,
@@ -471,6 +472,27 @@ def test_an_import_beside_commits_mixes_whole_parts() -> None:
     texts = [turn[0]["content"].split(":")[0] for turn in messages_of(service, COPY)]
     assert texts == ["Question 900", "Question 901", *[f"Question {n}" for n in range(1, 31)]]
     assert service.verify(COPY).ok
+
+
+def test_an_import_goes_in_while_the_compactor_judges() -> None:
+    service, interference = watched()
+    for number in range(1, 41):
+        service.commit(plain_turn(number))
+    judged = itertools.count(1)
+
+    def judge(name: str, method: str, *_rest: object) -> None:
+        if (name, method) == ("archive", "put_record"):
+            session = service.raw_store.sessions[KEY].session
+            sets = {"judged_through": next(judged), "due_at": session.expires_at}
+            service.raw_store.write(Change(key=KEY, epoch=session.epoch, sets=sets))
+
+    interference.before.append(judge)
+    lines = [json.dumps({"type": "turn", "messages": plain_turn(n)}) for n in range(3)]
+    assert import_text(service, "\n".join(lines), KEY).status == 201
+    after = service.raw_store.sessions[KEY].session
+    assert (after.committed_through, after.judged_through) == (43, 3)
+    assert after.due_at is not None
+    assert after.due_at < after.expires_at
 
 
 def test_pins_that_are_there_are_not_doubled() -> None:

@@ -202,9 +202,12 @@ class ImportSession:
             for name in CHANGED_FIELDS
             if getattr(after, name) != getattr(before, name)
         }
-        guards = {name: getattr(before, name) for name in ("next_turn", "judged_through")}
-        if "profile_rev" in changed:
-            guards["profile_rev"] = before.profile_rev
+        # Not by what does not change: a compactor that judges all along would win every race.
+        guarded = {"judged_through", "profile_rev"} & changed.keys()
+        guards = {name: getattr(before, name) for name in ("next_turn", *guarded)}
+        if is_due(after):
+            # Also when it was due before: the compactor may say meanwhile that it is not any more.
+            changed["due_at"] = after.due_at
         self.store.write(
             Change(
                 key=key,
