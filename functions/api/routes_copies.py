@@ -10,7 +10,7 @@ from api.replies import Reply, answered
 from api.requests import Request, number
 from api.routes import read, write
 from turnfold.application.answer import IdempotentRequest
-from turnfold.application.commit_turn import pending_bound
+from turnfold.application.due_work import pending_bound
 from turnfold.application.views import watermark_view
 from turnfold.bootstrap import Turnfold
 from turnfold.domain.sessions import SessionKey, SessionStatus, check_id

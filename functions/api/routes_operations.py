@@ -5,7 +5,7 @@ from pathlib import Path
 from api.replies import Reply
 from api.requests import Request
 from api.routes import Route, write
-from turnfold.application.commit_turn import pending_bound
+from turnfold.application.due_work import pending_bound
 from turnfold.application.views import watermark_view
 from turnfold.bootstrap import Turnfold
 

@@ -10,10 +10,10 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from turnfold.application.answer import Answer, IdempotentRequest
+from turnfold.application.due_work import is_due, pending_bound, with_due_time
 from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.bells import Doorbell
@@ -30,7 +30,7 @@ from turnfold.domain.errors import (
     TurnTooLargeError,
     UserMismatchError,
 )
-from turnfold.domain.limits import MAX_PROFILE_BYTES, MAX_TURN_BYTES, SWEEP_GRACE_SECONDS
+from turnfold.domain.limits import MAX_PROFILE_BYTES, MAX_TURN_BYTES
 from turnfold.domain.measurements import Metric
 from turnfold.domain.message_rules import check_turn
 from turnfold.domain.messages import Message, content_texts, split_leading
@@ -213,12 +213,7 @@ class CommitTurn:
             system_sha256=digest,
             profile_rev=before.profile_rev + (digest != before.system_sha256),
         )
-        # Not to the new `expires_at` each time: that would move the session in the index with every
-        # commit. The sweeper, which comes at the older one, sees that it is too early.
-        due_at = due_time(turn.committed_at) if is_due(after) else after.expires_at
-        if before.is_due_later_than(due_at):
-            return replace(after, due_at=due_at, sweeps=0)
-        return after
+        return with_due_time(before, after, turn.committed_at)
 
     def _change(
         self,
@@ -298,24 +293,3 @@ def _one_user(known: str | None, sent: str | None) -> str | None:
     if known is not None and sent is not None and known != sent:
         raise UserMismatchError("the session belongs to another user_id, which is set once")
     return known if sent is None else sent
-
-
-def due_time(now: datetime) -> datetime:
-    """When the sweeper looks whether a doorbell was heard."""
-    return now + timedelta(seconds=SWEEP_GRACE_SECONDS)
-
-
-def is_due(session: Session) -> bool:
-    """Whether a commit may have left work, as far as the session's own counters tell."""
-    return pending_bound(session) > 0
-
-
-def pending_bound(session: Session) -> int:
-    """An upper bound of the turns that background work has to look at, without reading the window.
-
-    Turns that were not judged yet; without judgement, the turn that has just left the tail.
-    """
-    if session.settings.judges_pins:
-        return session.committed_through - max(session.judged_through, session.compacted_through)
-    looked_at = max(session.head_end, session.compacted_through)
-    return int(session.settings.auto_compression and session.tail_start > looked_at + 1)

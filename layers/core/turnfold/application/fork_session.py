@@ -13,6 +13,7 @@ from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
 from turnfold.application.copied_memory import cut_memory
+from turnfold.application.due_work import due_time
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.bells import Doorbell
 from turnfold.application.ports.clock import Clock, NewId
@@ -29,7 +30,6 @@ from turnfold.domain.errors import (
     ThrottledError,
     TurnNotFoundError,
 )
-from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin, PinStatus
 from turnfold.domain.segments import MAX_RECORD_BYTES, Segment, covering, pack_segment
@@ -178,7 +178,7 @@ class ForkSession:
         self.snapshots.put(target, name, pack_snapshot(replace(copy, session=opened)))
         sets = {field: getattr(opened, field) for field in COPIED_FIELDS}
         sets |= {"archived_through": archived, "pin_rev": pin_rev, "pins_settled_rev": 0}
-        due_at = self.clock() + timedelta(seconds=SWEEP_GRACE_SECONDS)
+        due_at = due_time(self.clock())
         try:
             self.shelf.open(session, name, due_at, sets)
         except GuardFailedError:

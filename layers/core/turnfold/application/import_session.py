@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
-from turnfold.application.commit_turn import due_time, is_due, system_hash
+from turnfold.application.commit_turn import system_hash
+from turnfold.application.due_work import is_due, with_due_time
 from turnfold.application.import_content import ImportContent, TurnToImport, cut_size
 from turnfold.application.import_pins import ImportPins
 from turnfold.application.keep_by_hand import KeepByHand
@@ -267,10 +268,7 @@ class ImportSession:
             system_sha256=digest,
             profile_rev=before.profile_rev + (digest != before.system_sha256),
         )
-        due_at = due_time(now) if is_due(after) else after.expires_at
-        if before.is_due_later_than(due_at):
-            after = replace(after, due_at=due_at, sweeps=0)
-        return after
+        return with_due_time(before, after, now)
 
     def _new_session(
         self, key: SessionKey, content: ImportContent, now: datetime

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from turnfold.application.answer import Answer, IdempotentRequest
-from turnfold.application.commit_turn import due_time
+from turnfold.application.due_work import due_time
 from turnfold.application.keep_by_hand import KeepByHand
 from turnfold.application.pin_changes import pin_change
 from turnfold.application.ports.clock import Clock, NewId

@@ -7,13 +7,12 @@ of turns, its place in lists and its idempotency, and it names the snapshot.
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
 
+from turnfold.application.due_work import due_time
 from turnfold.application.ports.clock import Clock, NewId
 from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.ports.shelf import Shelf, Snapshots
 from turnfold.domain.errors import GuardFailedError
-from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus
 from turnfold.domain.snapshots import pack_snapshot
 
@@ -43,7 +42,7 @@ class PutAway:
             return False
         name = snapshot_name(session, self.new_id())
         self.snapshots.put(key, name, pack_snapshot(memory))
-        due_at = self.clock() + timedelta(seconds=SWEEP_GRACE_SECONDS)
+        due_at = due_time(self.clock())
         try:
             self.shelf.put_away(session, name, due_at)
         except GuardFailedError:

@@ -13,12 +13,12 @@ A run that is cut off leaves a checkpoint, from which the next one goes on.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from itertools import batched
 from typing import TYPE_CHECKING, Any
 
 from turnfold.application.commit_turn import system_hash
 from turnfold.application.compact_session import CompactSession, Ring
+from turnfold.application.due_work import due_time
 from turnfold.application.fork_session import FORK
 from turnfold.application.keep_by_hand import KEPT
 from turnfold.application.ports.clock import Clock, NewId
@@ -32,7 +32,6 @@ from turnfold.domain.errors import (
     GuardFailedError,
     StoreUnavailableError,
 )
-from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import split_leading
 from turnfold.domain.pins import Pin
@@ -108,7 +107,7 @@ class RebuildSession:
         memory = self._rebuilt(known, seconds_left)
         if memory is None:
             return False
-        due_at = self.clock() + timedelta(seconds=SWEEP_GRACE_SECONDS)
+        due_at = due_time(self.clock())
         sets = self._sets(known, memory)
         made = replace(memory.session, revision=sets["revision"])
         name = snapshot_name(made, self.new_id())

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from turnfold.application.commit_turn import due_time
+from turnfold.application.due_work import due_time
 from turnfold.application.ports.bells import Doorbell
 from turnfold.application.ports.clock import Clock, NewId
 from turnfold.application.ports.memory import Change, MemoryStore

@@ -7,14 +7,14 @@ of the session, all put the same items, and the one write at the end makes the s
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from turnfold.application.due_work import due_time
 from turnfold.application.ports.clock import Clock
 from turnfold.application.ports.memory import Change, IdempotencyRecord, MemoryStore, Page
 from turnfold.application.ports.models import ModelAnswer
 from turnfold.application.ports.shelf import Shelf, Snapshots
 from turnfold.domain.errors import GuardFailedError, StoreError, StoreUnavailableError
-from turnfold.domain.limits import SWEEP_GRACE_SECONDS
 from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.pins import Pin, PinStatus
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus
@@ -79,7 +79,7 @@ class Restore:
             self.shelf.fill(session, part)
         now = self.clock()
         # Soon: it may have been put away while work was pending. The compactor sees.
-        self.shelf.finish_restore(session, now, now + timedelta(seconds=SWEEP_GRACE_SECONDS))
+        self.shelf.finish_restore(session, now, due_time(now))
         logger.info("session brought back", extra={"code": "RESTORED"})
 
     def _snapshot(self, session: Session) -> Snapshot | None:

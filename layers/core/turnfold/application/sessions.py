@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from turnfold.application.commit_turn import due_time, system_hash
+from turnfold.application.commit_turn import system_hash
+from turnfold.application.due_work import due_time
 from turnfold.application.keep_by_hand import KeepByHand
 from turnfold.application.ports.bells import Doorbell
 from turnfold.application.ports.clock import Clock, NewId
