@@ -15,6 +15,7 @@ from typing import Any
 
 from turnfold.application.answer import IdempotentRequest
 from turnfold.application.commit_turn import CommitTurn, TurnToCommit
+from turnfold.application.known_history import known_messages
 from turnfold.application.ports.completions import Chunks, Completions
 from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.ports.open_turns import OpenTurnStore
@@ -23,11 +24,8 @@ from turnfold.application.read_turns import ReadTurns
 from turnfold.application.same_session import check_same
 from turnfold.application.take_history import TakeHistory
 from turnfold.domain.client_history import (
-    Known,
     check_answerable,
     continued,
-    known_further,
-    known_through,
     new_turns,
     read_client_messages,
 )
@@ -52,7 +50,6 @@ from turnfold.domain.errors import (
     StoreError,
 )
 from turnfold.domain.limits import MAX_TURN_MESSAGES
-from turnfold.domain.memory import WorkingMemory
 from turnfold.domain.messages import Message, split_leading, tool_calls
 from turnfold.domain.open_turn import OpenTurn, check_open_size
 from turnfold.domain.sessions import Session, SessionKey, SessionStatus
@@ -62,9 +59,6 @@ logger = logging.getLogger("turnfold")
 HISTORY_SECONDS = 24.0
 """How long after its beginning a request still takes in a history: it has 29 seconds, some of which
 the commit of its own turn may need."""
-
-FOLDED_AT_ONCE = 64
-"""How many folded turns are looked at before it is asked whether the client goes on from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +208,7 @@ class RememberCompletions:
         memory = self.store.load(key) if session else None
         unknown = sent.history
         if memory:
-            unknown = unknown[self._known(memory, unknown).messages :]
+            unknown = unknown[known_messages(unknown, memory, self.turns.transcript) :]
         history = new_turns(unknown)
         begun_system, begun = split_leading(open_turn.messages if open_turn else ())
         more = continued(begun, sent.question) if open_turn is not None else None
@@ -251,22 +245,6 @@ class RememberCompletions:
             context=context,
             started=started,
         )
-
-    def _known(self, memory: WorkingMemory, history: Sequence[Message]) -> Known:
-        """How much of a client's history the session has, folded turns among it.
-
-        The transcript is only read where the client goes on from the last turn before a fold.
-        """
-        known = known_through(history, memory.turns)
-        here = {turn.number for turn in memory.turns}
-        last = memory.session.committed_through
-        while 0 < known.turn < last and known.turn + 1 not in here and history[known.messages :]:
-            through = min(known.turn + FOLDED_AT_ONCE, last)
-            folded = self.turns.transcript.turns(memory.session, known.turn + 1, through)
-            known = known_further(history, known, folded)
-            if known.turn < through:
-                break
-        return known
 
     # -------------------------------------------------------------------------- after the model
 
