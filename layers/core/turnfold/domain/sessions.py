@@ -70,13 +70,13 @@ class TurnRange:
     to_turn: int
 
 
-def gaps(covered: Iterable[tuple[int, int]], last: int) -> tuple[TurnRange, ...]:
-    """The runs of numbers from 1 to `last` that no range covers; all ends are inclusive."""
+def gaps(covered: Iterable[tuple[int, int]], last: int, *, first: int = 1) -> tuple[TurnRange, ...]:
+    """The runs of numbers from `first` to `last` that no range covers; all ends are inclusive."""
     found: list[TurnRange] = []
-    reached = 0
-    for first, end in (*sorted(covered), (last + 1, last + 1)):
-        if first > reached + 1:
-            found.append(TurnRange(reached + 1, first - 1))
+    reached = first - 1
+    for start, end in (*sorted(covered), (last + 1, last + 1)):
+        if start > reached + 1:
+            found.append(TurnRange(reached + 1, start - 1))
         reached = max(reached, end)
     return tuple(found)
 

@@ -6,7 +6,7 @@ the same objects, and a reader knows which to expect.
 
 from collections.abc import Iterable
 
-from turnfold.domain.sessions import TurnRange
+from turnfold.domain.sessions import TurnRange, gaps
 
 SMALLEST = 128
 """Turns of the smallest piece. Fewer would cost a session more writes: with 128, a thousand turns
@@ -59,11 +59,5 @@ def tiling(wanted: TurnRange, there: Iterable[TurnRange]) -> tuple[TurnRange, ..
 
 def missing(wanted: TurnRange, tiles: Iterable[TurnRange]) -> tuple[TurnRange, ...]:
     """The runs of turns of `wanted` that are in no tile, ascending."""
-    found: list[TurnRange] = []
-    reached = wanted.from_turn - 1
-    end = TurnRange(wanted.to_turn + 1, wanted.to_turn + 1)
-    for one in (*sorted(tiles, key=lambda one: one.from_turn), end):
-        if one.from_turn > reached + 1:
-            found.append(TurnRange(reached + 1, one.from_turn - 1))
-        reached = max(reached, one.to_turn)
-    return tuple(found)
+    covered = ((one.from_turn, one.to_turn) for one in tiles)
+    return gaps(covered, wanted.to_turn, first=wanted.from_turn)
