@@ -12,8 +12,8 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from turnfold.application.drain_batch import FailedKnock, back_off
+from turnfold.application.ringing import postpone_gently
 from turnfold.bootstrap import Turnfold
-from turnfold.domain.errors import StoreError
 
 logger = logging.getLogger("turnfold")
 
@@ -53,15 +53,6 @@ def handler(event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
             FailedKnock(knock.message_id, back_off(knock.receive_count)) for knock in knocks
         )
     for one in failed:
-        _postpone(records[one.message_id]["receiptHandle"], one.back_off)
+        receipt = records[one.message_id]["receiptHandle"]
+        postpone_gently(service().archive_bell, receipt, one.back_off)
     return {"batchItemFailures": [{"itemIdentifier": one.message_id} for one in failed]}
-
-
-def _postpone(receipt: str, seconds: int) -> None:
-    """Best effort: without it, the message comes again when its visibility runs out."""
-    try:
-        service().archive_bell.postpone(receipt, seconds)
-    except StoreError as error:
-        logger.warning(
-            "message not postponed", extra={"code": "POSTPONE_FAILED", "reason": str(error)}
-        )

@@ -1,4 +1,4 @@
-"""Ringing the doorbell without letting it matter: the sweeper finds what was not heard."""
+"""Ringing and postponing without letting it matter: what fails is made good by itself."""
 
 import logging
 
@@ -37,3 +37,13 @@ def ring_gently(
         logger.warning("doorbell not rung", extra={"code": "DOORBELL_FAILED"})
         return False
     return True
+
+
+def postpone_gently(bell: Doorbell | ArchiveBell, receipt: str, seconds: int) -> None:
+    """Let a message come again after a time; if that fails, when its visibility runs out."""
+    try:
+        bell.postpone(receipt, seconds)
+    except StoreError as error:
+        logger.warning(
+            "message not postponed", extra={"code": "POSTPONE_FAILED", "reason": str(error)}
+        )
