@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from turnfold.adapters.aws_errors import Sleep, guarded_write, mapped_errors
+from turnfold.adapters.aws_errors import Sleep, mapped_errors
 from turnfold.adapters.dynamo_attributes import (
     Item,
     expiry,
@@ -34,6 +34,7 @@ from turnfold.adapters.dynamo_keys import (
     shard_of,
 )
 from turnfold.adapters.dynamo_receipts import read_receipt, receipt_item, receipt_key
+from turnfold.adapters.dynamo_transactions import transact
 from turnfold.application.ports.clock import Clock
 from turnfold.domain.erasures import Erasure, ErasureStatus, Removed
 from turnfold.domain.errors import GuardFailedError
@@ -293,13 +294,7 @@ class DynamoErasures:
         return answer.get("Item")
 
     def _transact(self, writes: list[Any], parts: Sequence[str]) -> None:
-        guarded_write(
-            lambda token: self._client.transact_write_items(
-                TransactItems=writes, ClientRequestToken=token
-            ),
-            parts,
-            self._sleep,
-        )
+        transact(self._client, writes, parts, self._sleep)
 
 
 def _still_erasing(session: Session) -> tuple[str, dict[str, str], dict[str, Any]]:

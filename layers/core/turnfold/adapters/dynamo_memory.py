@@ -47,6 +47,7 @@ from turnfold.adapters.dynamo_keys import (
     user_key,
 )
 from turnfold.adapters.dynamo_sessions import read_session
+from turnfold.adapters.dynamo_transactions import transact
 from turnfold.adapters.large_turns import LargeTurns
 from turnfold.application.ports.archive import Archive
 from turnfold.application.ports.clock import Clock
@@ -328,13 +329,7 @@ class DynamoMemoryStore:
             return
 
     def _transact(self, writes: Any, parts: Sequence[str]) -> None:  # noqa: ANN401 - boto3's union
-        guarded_write(
-            lambda token: self._client.transact_write_items(
-                TransactItems=writes, ClientRequestToken=token
-            ),
-            parts,
-            self._sleep,
-        )
+        transact(self._client, writes, parts, self._sleep)
 
     def _get(self, key: SessionKey, sort_key: str) -> Mapping[str, Any] | None:
         with mapped_errors("read"):

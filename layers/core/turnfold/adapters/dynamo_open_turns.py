@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from turnfold.adapters.aws_errors import Sleep, guarded_write, mapped_errors
+from turnfold.adapters.aws_errors import Sleep, mapped_errors
 from turnfold.adapters.dynamo_attributes import (
     item_key,
     moment,
@@ -31,6 +31,7 @@ from turnfold.adapters.dynamo_keys import (
     idempotency_sort_key,
     partition_key,
 )
+from turnfold.adapters.dynamo_transactions import transact
 from turnfold.application.ports.clock import Clock
 from turnfold.application.ports.memory import IdempotencyRecord
 from turnfold.domain.messages import Message
@@ -184,13 +185,7 @@ class DynamoOpenTurns:
 
     def _write(self, operations: Sequence[Operation]) -> None:
         writes: Any = [{one.kind: one.request} for one in operations]
-        guarded_write(
-            lambda token: self._client.transact_write_items(
-                TransactItems=writes, ClientRequestToken=token
-            ),
-            [one.part for one in operations],
-            self._sleep,
-        )
+        transact(self._client, writes, [one.part for one in operations], self._sleep)
 
 
 def _absent_or_live(key: SessionKey, table: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from turnfold.adapters.dynamo_keys import (
     turn_sort_key,
 )
 from turnfold.adapters.dynamo_sessions import profile_item, session_attributes
+from turnfold.adapters.dynamo_transactions import transact
 from turnfold.domain.sessions import Session, SessionStatus
 from turnfold.domain.snapshots import Snapshot
 
@@ -196,13 +197,7 @@ class DynamoShelf:
             }
         }
         items: Any = [check, *writes]
-        guarded_write(
-            lambda token: self._client.transact_write_items(
-                TransactItems=items, ClientRequestToken=token
-            ),
-            ["session", *(["items"] * len(writes))],
-            self._sleep,
-        )
+        transact(self._client, items, ["session", *(["items"] * len(writes))], self._sleep)
 
 
 def _guard(session: Session, status: SessionStatus) -> tuple[str, Item]:

@@ -26,7 +26,6 @@ from turnfold.adapters.aws_errors import (
     Sleep,
     domain_error,
     error_codes,
-    guarded_write,
     mapped_errors,
 )
 from turnfold.adapters.dynamo_attributes import (
@@ -47,6 +46,7 @@ from turnfold.adapters.dynamo_keys import (
     vector_scope,
     vector_sort_key,
 )
+from turnfold.adapters.dynamo_transactions import transact
 from turnfold.domain.errors import (
     GuardFailedError,
     StoreError,
@@ -254,13 +254,7 @@ class DynamoVectors:
 
     def _transact(self, writes: list[Any]) -> None:
         """Write if the session is live still, and the item `VECTORS` as it is expected."""
-        guarded_write(
-            lambda token: self._client.transact_write_items(
-                TransactItems=writes, ClientRequestToken=token
-            ),
-            ["session", "vectors"],
-            self._sleep,
-        )
+        transact(self._client, writes, ["session", "vectors"], self._sleep)
 
     def _scope(self, session: Session, model: str) -> str:
         return vector_scope(session, model, self._dimensions)
