@@ -46,6 +46,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.SessionErasingError: Kind(409, "session_erasing", "The session is being erased"),
     errors.SessionExistsError: Kind(409, "session_exists", "The session exists already"),
     errors.LegalHoldError: Kind(409, "legal_hold", "The session is under a legal hold"),
+    errors.PinFoldedError: Kind(409, "pin_folded", "The pin was folded into another"),
     errors.StaleEtagError: Kind(412, "stale_etag", "If-Match does not hold"),
     errors.ModelFailedError: Kind(424, "model_failed", "The model failed"),
     errors.ModelNotConfiguredError: Kind(424, "model_not_configured", "No model is set up"),

@@ -5,7 +5,6 @@ from api.problems import RefusedError
 from api.replies import Reply, answered, if_match, with_etag
 from api.requests import Request
 from api.routes import read, write
-from turnfold.application.pins_by_hand import pin_input
 from turnfold.application.views import pin_view
 from turnfold.bootstrap import Turnfold
 from turnfold.domain.pins import PinStatus
@@ -26,6 +25,8 @@ def list_pins(request: Request, service: Turnfold) -> Reply:
 
 def post_pin(request: Request, service: Turnfold) -> Reply:
     """Pin a fact."""
+    from turnfold.application.pins_by_hand import pin_input
+
     key, given = request.session_key, pin_input(request.body)
     return answered(request, service.pins.add(key, given, request.idempotent(f"POST {PINS}")))
 
@@ -38,6 +39,8 @@ def get_pin(request: Request, service: Turnfold) -> Reply:
 
 def patch_pin(request: Request, service: Turnfold) -> Reply:
     """Reword a pin, or change its status."""
+    from turnfold.application.pins_by_hand import pin_input
+
     key, given = request.session_key, pin_input(request.body)
     pin = service.pins.change(key, request.values["pin_id"], given, if_match(request))
     return Reply(200, pin_view(pin), {"ETag": f'"{pin.etag}"'})

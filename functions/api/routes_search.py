@@ -1,16 +1,17 @@
 """Searches: in one session, and across a tenant's or a user's sessions."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.cursors import list_name, read_cursor, write_cursor
 from api.problems import RefusedError
 from api.replies import Reply
 from api.requests import MAX_QUERY_CHARACTERS, Request, number, text, user_id
 from api.routes import read
-from turnfold.application.recall import Mode
-from turnfold.application.search_session import DEFAULT_HITS, MAX_HITS
 from turnfold.bootstrap import Turnfold
+
+if TYPE_CHECKING:
+    from turnfold.application.recall import Mode
 
 SEARCH = "/v1/sessions/{session_id}/search"
 SEARCH_ALL = "/v1/search"
@@ -33,8 +34,11 @@ def search_tenant(request: Request, service: Turnfold) -> Reply:
     return Reply(body={**answer, "next_cursor": write_cursor(name, following)})
 
 
-def _asked(body: Mapping[str, Any]) -> tuple[str, int, Mode | None]:
+def _asked(body: Mapping[str, Any]) -> "tuple[str, int, Mode | None]":
     """Query, number of hits and mode. Raises `RefusedError`."""
+    from turnfold.application.recall import Mode
+    from turnfold.application.search_session import DEFAULT_HITS, MAX_HITS
+
     query = text("query", body.get("query"), MAX_QUERY_CHARACTERS)
     if query is None:
         raise RefusedError(422, "invalid_parameter", "query is needed: what to search for")

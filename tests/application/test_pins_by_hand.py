@@ -16,6 +16,7 @@ from turnfold.application.pins_by_hand import PinInput, pin_input
 from turnfold.domain.errors import (
     IdempotencyMismatchError,
     InvalidPinError,
+    PinFoldedError,
     PinNotFoundError,
     SessionNotFoundError,
     StaleEtagError,
@@ -289,6 +290,28 @@ def test_pins_over_the_limit_get_folded_without_another_commit() -> None:
     assert pin.trust == "operator"
     assert len(pin.folded_from) == 4
     check_i5_bounded(service, KEY)
+
+
+def test_a_folded_pin_is_changed_where_it_is_said_now() -> None:
+    service = Service(max_pin_count=1)
+    service.commit(plain_turn(1))
+    first = add(service, "No meat.").body["pin_id"]
+    for text in ("No milk.", "No nuts."):
+        add(service, text)
+        service.clock.advance(130)
+        service.sweep()
+        service.drain()
+    (joined,) = service.memory().pins
+    assert joined.text == "No meat. No milk. No nuts."
+    assert first not in joined.folded_from, "it was folded twice over"
+    with pytest.raises(PinFoldedError, match=joined.pin_id):
+        service.pins.change(KEY, first, PinInput(text="Meat is fine."))
+    with pytest.raises(PinFoldedError, match=joined.pin_id):
+        service.pins.remove(KEY, first)
+    service.pins.remove(KEY, joined.pin_id)
+    service.pins.remove(KEY, first)
+    with pytest.raises(PinNotFoundError):
+        service.pins.get(KEY, first)
 
 
 def test_pins_within_the_limit_leave_no_work() -> None:

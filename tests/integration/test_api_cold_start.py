@@ -12,7 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import json, sys
 from moto import mock_aws
-heavy = ("openai", "tiktoken", "pydantic", "numpy", "httpx2", "regex")
+heavy = ("openai", "tiktoken", "pydantic", "numpy", "httpx2", "regex",
+    # Their patterns and tables take longer to load than a commit takes.
+    "turnfold.application.recall", "turnfold.domain.identifier_patterns",
+    "turnfold.domain.pin_slots", "turnfold.domain.recall.terms")
 loaded = lambda: [name for name in heavy if name in sys.modules]
 allowed = loaded()  # what the emulator brought along
 sys.path[:0] = ["tests", "."]

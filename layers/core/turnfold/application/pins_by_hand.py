@@ -17,6 +17,7 @@ from turnfold.domain.errors import (
     CommitConflictError,
     GuardFailedError,
     InvalidPinError,
+    PinFoldedError,
     PinNotFoundError,
     SessionErasingError,
     SessionNotFoundError,
@@ -160,7 +161,7 @@ class Pins:
     ) -> Pin:
         """Change a pin's text, status, confidence or sources.
 
-        Raises `PinNotFoundError`, `StaleEtagError`.
+        Raises `PinNotFoundError`, `PinFoldedError`, `StaleEtagError`.
         """
 
         def edit(memory: WorkingMemory, pin: Pin, made: PinFactory) -> tuple[PinEdit, Pin]:
@@ -180,7 +181,7 @@ class Pins:
         return self._edit(key, pin_id, edit)
 
     def remove(self, key: SessionKey, pin_id: str) -> None:
-        """Delete a pin for good. Raises `PinNotFoundError`."""
+        """Delete a pin for good. Raises `PinNotFoundError`, `PinFoldedError`."""
 
         def edit(memory: WorkingMemory, pin: Pin, _made: PinFactory) -> tuple[PinEdit, Pin]:
             return PinEdit((), len(memory.pins) - (pin.status is PinStatus.ACTIVE)), pin
@@ -209,10 +210,26 @@ class Pins:
             pin = pin or self.store.get_pin(key, pin_id)
             if pin is None:
                 raise PinNotFoundError("no such pin")
+            if pin.status is PinStatus.FOLDED:
+                self._check_unsaid(memory, pin_id)
             done, result = edit(memory, pin, self._factory(memory))
             if self._write(memory, done, None, removes):
                 return result
         raise CommitConflictError("other changes to the pins were faster; try again")
+
+    def _check_unsaid(self, memory: WorkingMemory, pin_id: str) -> None:
+        """Refuse to change a folded pin while an active one says the same: nothing would change."""
+        for pin in memory.pins:
+            waiting, seen = list(pin.folded_from), set[str]()
+            while waiting:
+                former = waiting.pop()
+                if former == pin_id:
+                    raise PinFoldedError(
+                        f"it was folded into pin {pin.pin_id}; change or delete that one"
+                    )
+                found = None if former in seen else self.store.get_pin(memory.session.key, former)
+                seen.add(former)
+                waiting += found.folded_from if found else ()
 
     def _write(
         self,

@@ -8,7 +8,6 @@ from turnfold.application.metrics import NO_METRICS, Metrics
 from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.ports.models import TokenCounter
 from turnfold.application.read_memory import require_memory
-from turnfold.application.recall import Recall
 from turnfold.application.views import context_view, elided_view, working_memory_view
 from turnfold.domain.context import NOTHING_RECALLED, Context, Recalled, assemble
 from turnfold.domain.elision import Elision, elide
@@ -28,6 +27,7 @@ from turnfold.domain.transcript import canonical
 
 if TYPE_CHECKING:
     from turnfold.application.read_policy_context import ReadPolicyContext
+    from turnfold.application.recall import Found
 
 DEFAULT_RECALL = 5
 
@@ -59,7 +59,7 @@ class ReadContext:
     store: MemoryStore
     counter: TokenCounter
     metrics: Metrics = NO_METRICS
-    recall: Recall | None = None
+    recall: "Callable[[Sequence[WorkingMemory], str, int], Found] | None" = None
     by_policy: "Callable[[], ReadPolicyContext] | None" = None
 
     def memory(self, key: SessionKey) -> WorkingMemory:

@@ -14,11 +14,8 @@ from turnfold.adapters.tiktoken_counter import TiktokenCounter
 from turnfold.application.commit_turn import CommitTurn
 from turnfold.application.default_settings import default_settings
 from turnfold.application.metrics import Metrics
-from turnfold.application.pins_by_hand import Pins
 from turnfold.application.read_context import ReadContext
-from turnfold.application.read_index import IndexCaches, ReadIndex
 from turnfold.application.read_turns import ReadTurns
-from turnfold.application.recall import Recall
 from turnfold.application.sessions import Sessions
 from turnfold.bootstrap.background import Background
 from turnfold.bootstrap.resources import new_id
@@ -31,7 +28,10 @@ if TYPE_CHECKING:
     from turnfold.application.import_session import ImportSession
     from turnfold.application.judge_now import JudgeNow
     from turnfold.application.open_turns import OpenTurns
+    from turnfold.application.pins_by_hand import Pins
+    from turnfold.application.read_index import IndexCaches
     from turnfold.application.read_policy_context import ReadPolicyContext
+    from turnfold.application.recall import Recall
     from turnfold.application.remember_completions import RememberCompletions
     from turnfold.application.request_rebuild import RequestRebuild
     from turnfold.application.search_session import SearchSession
@@ -102,7 +102,7 @@ class Turnfold(Background):
             store=self.store,
             counter=self.counter,
             metrics=self.metrics,
-            recall=self.recall,
+            recall=lambda *given: self.recall(*given),  # noqa: PLW0108 - loaded when there is a query
             by_policy=lambda: self.policy_context,
         )
 
@@ -143,8 +143,10 @@ class Turnfold(Background):
         return OpenTurns(drafts, self.commit, self.clock, new_id)
 
     @cached_property
-    def pins(self) -> Pins:
+    def pins(self) -> "Pins":
         """Pins by hand."""
+        from turnfold.application.pins_by_hand import Pins
+
         return Pins(self.store, self.counter, self.clock, new_id, self._keep)
 
     @cached_property
@@ -266,8 +268,11 @@ class Turnfold(Background):
         return JudgeNow(self.store, self._judge(answers), self.counter, self.clock)
 
     @cached_property
-    def recall(self) -> Recall:
+    def recall(self) -> "Recall":
         """Finding turns that answer a query."""
+        from turnfold.application.read_index import ReadIndex
+        from turnfold.application.recall import Recall
+
         reader = ReadIndex(self.transcript, self._recall_index, self.index_caches)
         return Recall(reader, self._vectors, self._embedder(QUERY_SECONDS))
 
@@ -308,7 +313,7 @@ class _OneTenant(Turnfold):
         return self._tenants_clients
 
     @property
-    def index_caches(self) -> IndexCaches:
+    def index_caches(self) -> "IndexCaches":
         """Of all tenants together, so that they are bounded."""
         return self._service.index_caches
 

@@ -24,7 +24,6 @@ from turnfold.application.ports.erasures import Erasures
 from turnfold.application.ports.memory import MemoryStore
 from turnfold.application.ports.recall import RecallIndex, VectorIndex
 from turnfold.application.ports.shelf import Shelf, Snapshots
-from turnfold.application.read_index import IndexCaches
 from turnfold.application.read_transcript import Transcript
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from turnfold.application.keep_by_hand import KeepByHand
     from turnfold.application.live_pieces import LivePieces
+    from turnfold.application.read_index import IndexCaches
     from turnfold.application.restore import Restore
     from turnfold.domain.sessions import SessionKey
 
@@ -198,8 +198,10 @@ class Resources:
         return int(self._env.get("TURNFOLD_EMBEDDING_DIMENSIONS") or DEFAULT_DIMENSIONS)
 
     @cached_property
-    def index_caches(self) -> IndexCaches:
+    def index_caches(self) -> "IndexCaches":
         """What was read of indexes, of all tenants."""
+        from turnfold.application.read_index import IndexCaches
+
         return IndexCaches()
 
     @cached_property

@@ -28,6 +28,7 @@
     │   ├── CommitConflictError           another commit was faster; try again
     │   ├── SessionErasingError           the session is being erased; wait
     │   ├── LegalHoldError                the session may not be erased
+    │   ├── PinFoldedError                another pin says now what this one said
     │   ├── SessionExistsError            a copy needs an id that is not in use
     │   └── StaleEtagError                If-Match does not hold any more
     ├── ModelError
@@ -184,6 +185,10 @@ class SessionExistsError(ConflictError):
 
 class LegalHoldError(ConflictError):
     """The session is under a legal hold, so it may not be erased; nothing was removed."""
+
+
+class PinFoldedError(ConflictError):
+    """The pin was folded into another, whose text would go on saying it; the text names that."""
 
 
 class StaleEtagError(ConflictError):
