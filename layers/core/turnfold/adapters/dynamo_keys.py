@@ -126,8 +126,8 @@ def vector_scope(session: Session, model: str, dimensions: int) -> str:
     """Partition of the index `vectors`: one epoch of one session, and one model.
 
     IAM has no condition for what a vector search looks at. So this is all that keeps a search to
-    its session: the epoch is random and in no answer, and nobody guesses the scope of a session
-    whose items he may not read.
+    its session: the epoch is random and, as part of ETags, in answers to its own tenant only, so
+    nobody guesses the scope of a session whose items he may not read.
     """
     names = [partition_key(session.key), session.epoch, model, dimensions]
     return hashlib.sha256(json.dumps(names).encode()).hexdigest()
