@@ -40,7 +40,7 @@ class Desk:
         return IdentifyCaller(self.store, self.peppers, lambda: self.now)
 
     def create(self, tenant: str = "acme", **options: object) -> str:
-        request = KeyRequest(tenant, READ, **options)  # type: ignore[arg-type]
+        request = KeyRequest(tenant, READ, **options)  # type: ignore[arg-type]  # any option, by name
         return self.keys.create(request)[0]
 
 

@@ -160,7 +160,7 @@ def test_an_export_that_takes_long_goes_on_request_by_request() -> None:
     while True:
         # Time is up at once, and later in the middle of what is read together.
         left = iter([1.0] * (7 * requests) + [0.0])
-        done = service.export(KEY, position, lambda left=left: next(left))  # type: ignore[misc]
+        done = service.export(KEY, position, lambda left=left: next(left))  # type: ignore[misc]  # mypy infers no lambda with a default
         requests += 1
         position = done.position
         if position is None:
@@ -944,7 +944,7 @@ def test_a_rebuild_goes_on_where_time_ran_out(lost: bool) -> None:
     while service.raw_store.sessions[KEY].session.rebuild:
         session = service.raw_store.sessions[KEY].session
         left = iter([1.0, 1.0, 0.0])
-        service.rebuild(session, lambda left=left: next(left))  # type: ignore[misc]
+        service.rebuild(session, lambda left=left: next(left))  # type: ignore[misc]  # mypy infers no lambda with a default
         runs += 1
         assert runs < 9
     assert runs > 2
@@ -1044,7 +1044,7 @@ def test_an_erasure_during_a_rebuild_leaves_nothing() -> None:
     for at in range(1, rebuild_calls(lost=False) + 1, 3):
         service, interference = watched()
         filled(service)
-        interference.arm(at, lambda s=service: s.delete.session(KEY))  # type: ignore[misc]
+        interference.arm(at, lambda s=service: s.delete.session(KEY))  # type: ignore[misc]  # mypy infers no lambda with a default
         with suppress(StoreError, SessionNotFoundError):
             service.request_rebuild(KEY)
             service.ring()

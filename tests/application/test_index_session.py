@@ -218,7 +218,7 @@ def test_the_compactor_indexes_what_it_compacted_and_survives_its_failure() -> N
     def broken(*_: object) -> bool:
         raise StoreUnavailableError("down")
 
-    service.drain_batch = replace(service.drain_batch, index=broken)  # type: ignore[arg-type]
+    service.drain_batch = replace(service.drain_batch, index=broken)  # type: ignore[arg-type]  # one that fails
     fill(service, 1, {})
     service.drain()
     assert service.queue.next_visible_at is None

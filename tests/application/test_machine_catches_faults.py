@@ -87,12 +87,12 @@ def memory_with_the_time(patch: pytest.MonkeyPatch) -> None:
     made = memory_text.memory_message
 
     def dated(role: str, pins: Any, summaries: Any) -> Any:
-        dated.count += 1  # type: ignore[attr-defined]
+        dated.count += 1  # type: ignore[attr-defined]  # a counter on the function itself
         message = made(role, pins, summaries)
-        text = f" {dated.count:09d}"  # type: ignore[attr-defined]
+        text = f" {dated.count:09d}"  # type: ignore[attr-defined]  # a counter on the function itself
         return message and message | {"content": message["content"] + text}
 
-    dated.count = 0  # type: ignore[attr-defined]
+    dated.count = 0  # type: ignore[attr-defined]  # a counter on the function itself
     patch.setattr("turnfold.domain.context.memory_message", dated)
 
 

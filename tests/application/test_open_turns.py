@@ -66,7 +66,7 @@ def test_an_append_during_a_commit_is_committed_with_it() -> None:
     desk.append(desk.other, "question")
     done = {"role": "assistant", "content": "answer"}
     late = [lambda: desk.append(desk.other, "one thing more")]
-    desk.service.raw_store.read_session = _before(desk.service.raw_store.read_session, late, 1)  # type: ignore[method-assign]
+    desk.service.raw_store.read_session = _before(desk.service.raw_store.read_session, late, 1)  # type: ignore[method-assign]  # something happens before the call
     desk.turns.commit(KEY, [done], request("commit", [done]))
     (turn,) = desk.service.memory().turns
     assert [one["content"] for one in turn.messages] == ["question", "one thing more", "answer"]
@@ -79,7 +79,7 @@ def test_two_commits_of_one_open_turn_make_one_turn() -> None:
     desk.append(desk.other, "question")
     done = [{"role": "assistant", "content": "answer"}]
     first = [lambda: desk.other.commit(KEY, done, request("commit", done))]
-    desk.service.raw_store.read_session = _before(desk.service.raw_store.read_session, first, 1)  # type: ignore[method-assign]
+    desk.service.raw_store.read_session = _before(desk.service.raw_store.read_session, first, 1)  # type: ignore[method-assign]  # something happens before the call
     with pytest.raises((OpenTurnNotFoundError, CommitConflictError)):
         desk.turns.commit(KEY, done, request("commit", done))
     assert desk.service.memory().session.committed_through == 1

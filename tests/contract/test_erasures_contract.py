@@ -20,7 +20,7 @@ pytestmark = pytest.mark.parametrize("backend", ["in-memory", MOTO, MINISTACK])
 
 
 def erasure_of(stores: Stores, erasure_id: str = "e1", **members: object) -> Erasure:
-    return replace(Erasure(stores.tenant, erasure_id, START), **members)  # type: ignore[arg-type]
+    return replace(Erasure(stores.tenant, erasure_id, START), **members)  # type: ignore[arg-type]  # any member, by name
 
 
 def user_erasure(stores: Stores, erasure_id: str = "e1", user: str = "u") -> Erasure:

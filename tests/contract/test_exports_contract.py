@@ -139,7 +139,7 @@ def test_retention_is_passed_over_only_if_asked_to(stores: Stores) -> None:
     rule = {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 1}}
     s3.put_object_lock_configuration(
         Bucket=bucket,
-        ObjectLockConfiguration={"ObjectLockEnabled": "Enabled", "Rule": rule},  # type: ignore[typeddict-item]
+        ObjectLockConfiguration={"ObjectLockEnabled": "Enabled", "Rule": rule},  # type: ignore[typeddict-item]  # a rule of either kind
     )
     s3.put_object(Bucket=bucket, Key=f"{session_prefix(stores.key())}turns/x", Body=b"x")
     keeping = S3SessionObjects(s3, bucket)

@@ -84,7 +84,7 @@ def test_iam_is_enforced(stack: DeployedStack) -> None:
         aws_secret_access_key="unknown",
     )
     with pytest.raises(ClientError, match=r"Invalid|Denied|not authorized|security token"):
-        stranger.list_queues()  # type: ignore[attr-defined]
+        stranger.list_queues()  # type: ignore[attr-defined]  # no service was named to mypy
 
 
 def test_a_conversation_is_committed_compacted_and_read(api: httpx.Client) -> None:

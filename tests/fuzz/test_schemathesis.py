@@ -111,7 +111,7 @@ def wsgi(
             environ["wsgi.input"].read(length),
         )
     )
-    result: Any = app.handler(event, None)  # type: ignore[arg-type]
+    result: Any = app.handler(event, None)  # type: ignore[arg-type]  # the function reads no context
     sent = [
         (name, value) for name, values in result["multiValueHeaders"].items() for value in values
     ]

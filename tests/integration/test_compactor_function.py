@@ -114,7 +114,7 @@ def test_failed_messages_come_back_later_and_others_do_not(
                 raise ValueError("a fault")
             return Outcome.DONE
 
-    turnfold.__dict__["drain"] = DrainBatch(Compact())  # type: ignore[arg-type]
+    turnfold.__dict__["drain"] = DrainBatch(Compact())  # type: ignore[arg-type]  # a compactor that only notes
     turnfold.__dict__["doorbell"] = Bell()
     records = [
         record(bell("good")),

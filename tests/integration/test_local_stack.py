@@ -243,7 +243,7 @@ def test_a_stop_finishes_requests_and_leaves_no_process(tmp_path: Path, number: 
 
 def _ministack(running: RunningStack) -> int:
     for pid in running.processes():
-        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - a file of the kernel
             if b"ministack_server" in file.read():
                 return pid
     raise AssertionError("MiniStack does not run")

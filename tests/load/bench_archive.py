@@ -36,12 +36,12 @@ import httpx
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / part) for part in ("layers/core", "functions", "tests", ".")]
 
-from integration.local_stack import RunningStack  # noqa: E402 - the paths come first
-from support.aws import Services, aws_environment, make_services  # noqa: E402
-from support.handlers import running_handlers  # noqa: E402
-from support.ministack import running_ministack  # noqa: E402
-from support.service import plain_turn  # noqa: E402
-from turnfold.cli.import_file import import_parts  # noqa: E402
+from integration.local_stack import RunningStack
+from support.aws import Services, aws_environment, make_services
+from support.handlers import running_handlers
+from support.ministack import running_ministack
+from support.service import plain_turn
+from turnfold.cli.import_file import import_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

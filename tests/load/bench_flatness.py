@@ -19,13 +19,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from support.aws import Services, make_services  # noqa: E402 - the path comes first
-from support.ministack import running_ministack  # noqa: E402
-from support.service import KEY, Service, plain_turn  # noqa: E402
-from turnfold.adapters.dynamo_memory import DynamoMemoryStore  # noqa: E402
-from turnfold.adapters.s3_archive import S3Archive  # noqa: E402
-from turnfold.adapters.sqs_doorbell import SqsDoorbell  # noqa: E402
-from turnfold.application.read_context import ContextRequest  # noqa: E402
+from support.aws import Services, make_services
+from support.ministack import running_ministack
+from support.service import KEY, Service, plain_turn
+from turnfold.adapters.dynamo_memory import DynamoMemoryStore
+from turnfold.adapters.s3_archive import S3Archive
+from turnfold.adapters.sqs_doorbell import SqsDoorbell
+from turnfold.application.read_context import ContextRequest
 
 COMPACT_EVERY = 250
 SAMPLES = 5

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "layers" / "core"), str(ROOT / "tests")]
 
-from turnfold.application.condense import CallableCondenser  # noqa: E402 - after the path is set
-from turnfold.domain.estimators import ExactEstimator  # noqa: E402
-from turnfold.domain.policies.policy import PolicyInput  # noqa: E402
-from turnfold.domain.policies.registry import PolicyKit, parse_policy  # noqa: E402
+from turnfold.application.condense import CallableCondenser
+from turnfold.domain.estimators import ExactEstimator
+from turnfold.domain.policies.policy import PolicyInput
+from turnfold.domain.policies.registry import PolicyKit, parse_policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

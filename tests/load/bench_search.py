@@ -23,20 +23,20 @@ from moto import mock_aws
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "layers" / "core"), str(ROOT / "tests"), str(ROOT)]
 
-from support.aws import Services, aws_environment, make_services  # noqa: E402
-from support.sessions import START, a_session, a_summary, a_turn  # noqa: E402
-from turnfold.adapters.dynamo_memory import DynamoMemoryStore  # noqa: E402
-from turnfold.adapters.s3_archive import S3Archive  # noqa: E402
-from turnfold.adapters.s3_recall_index import S3RecallIndex  # noqa: E402
-from turnfold.application.index_session import IndexSession  # noqa: E402
-from turnfold.application.live_pieces import LivePieces  # noqa: E402
-from turnfold.application.piece_vectors import PieceVectors  # noqa: E402
-from turnfold.application.ports.memory import Change  # noqa: E402
-from turnfold.application.read_index import IndexCaches, ReadIndex  # noqa: E402
-from turnfold.application.read_transcript import Transcript  # noqa: E402
-from turnfold.application.recall import Recall  # noqa: E402
-from turnfold.application.search_session import SearchSession  # noqa: E402
-from turnfold.domain.sessions import SessionKey  # noqa: E402
+from support.aws import Services, aws_environment, make_services
+from support.sessions import START, a_session, a_summary, a_turn
+from turnfold.adapters.dynamo_memory import DynamoMemoryStore
+from turnfold.adapters.s3_archive import S3Archive
+from turnfold.adapters.s3_recall_index import S3RecallIndex
+from turnfold.application.index_session import IndexSession
+from turnfold.application.live_pieces import LivePieces
+from turnfold.application.piece_vectors import PieceVectors
+from turnfold.application.ports.memory import Change
+from turnfold.application.read_index import IndexCaches, ReadIndex
+from turnfold.application.read_transcript import Transcript
+from turnfold.application.recall import Recall
+from turnfold.application.search_session import SearchSession
+from turnfold.domain.sessions import SessionKey
 
 if TYPE_CHECKING:
     from turnfold.application.ports.archive import Archive

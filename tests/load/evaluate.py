@@ -19,9 +19,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "layers" / "core"), str(ROOT / "tests"), str(ROOT)]
 
-from load.recall_figures import conversation_recall, memory_recall  # noqa: E402
-from load.survival_figures import survival  # noqa: E402
-from support.conversations import read_conversations  # noqa: E402
+from load.recall_figures import conversation_recall, memory_recall
+from load.survival_figures import survival
+from support.conversations import read_conversations
 
 MEMORIES = "zh_madial_memories"
 DIALOGUES = "zh_madial"

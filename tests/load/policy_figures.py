@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from support import service as in_process  # noqa: E402 - the path comes first
-from support.conversations import read_conversations, turns_of  # noqa: E402
-from turnfold.adapters.extractive import ExtractiveSummariser  # noqa: E402
-from turnfold.adapters.tiktoken_counter import TiktokenCounter  # noqa: E402
-from turnfold.application.condense import WriterCondenser  # noqa: E402
-from turnfold.application.prompts import PromptLibrary  # noqa: E402
-from turnfold.application.read_context import ContextRequest  # noqa: E402
-from turnfold.application.read_policy_context import ReadPolicyContext  # noqa: E402
-from turnfold.application.summary_writer import SummaryWriter  # noqa: E402
-from turnfold.domain.errors import BudgetTooSmallError  # noqa: E402
-from turnfold.domain.estimators import ExactEstimator  # noqa: E402
-from turnfold.domain.measure import Measure  # noqa: E402
-from turnfold.domain.policies.registry import SERVICE_DEFAULTS, PolicyKit  # noqa: E402
-from turnfold.domain.tokens import PER_LIST, count_messages  # noqa: E402
+from support import service as in_process
+from support.conversations import read_conversations, turns_of
+from turnfold.adapters.extractive import ExtractiveSummariser
+from turnfold.adapters.tiktoken_counter import TiktokenCounter
+from turnfold.application.condense import WriterCondenser
+from turnfold.application.prompts import PromptLibrary
+from turnfold.application.read_context import ContextRequest
+from turnfold.application.read_policy_context import ReadPolicyContext
+from turnfold.application.summary_writer import SummaryWriter
+from turnfold.domain.errors import BudgetTooSmallError
+from turnfold.domain.estimators import ExactEstimator
+from turnfold.domain.measure import Measure
+from turnfold.domain.policies.registry import SERVICE_DEFAULTS, PolicyKit
+from turnfold.domain.tokens import PER_LIST, count_messages
 
 if TYPE_CHECKING:
     from turnfold.domain.memory import WorkingMemory

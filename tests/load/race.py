@@ -21,8 +21,8 @@ import httpx
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
-from integration.local_stack import RunningStack  # noqa: E402 - the paths come first
-from support.service import plain_turn  # noqa: E402
+from integration.local_stack import RunningStack
+from support.service import plain_turn
 
 ROUNDS = 3
 

@@ -22,9 +22,9 @@ import httpx
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
-from integration.local_stack import RunningStack  # noqa: E402 - the paths come first
-from support import fake_openai  # noqa: E402
-from support.conversations import (  # noqa: E402
+from integration.local_stack import RunningStack
+from support import fake_openai
+from support.conversations import (
     has_parallel_calls,
     read_conversations,
     turns_of,

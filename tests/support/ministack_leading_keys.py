@@ -53,7 +53,7 @@ def main() -> int:
         keys = leading_keys(body)
         return known(body) | ({"dynamodb:LeadingKeys": keys} if keys else {})
 
-    actions.dynamodb_service_context = context  # type: ignore[attr-defined]
+    actions.dynamodb_service_context = context  # type: ignore[attr-defined]  # the emulator is taught a condition
     importlib.import_module("ministack.app").main()
     return 0
 

@@ -304,7 +304,7 @@ def test_no_text_of_a_user_is_in_an_error(clients: AwsClients) -> None:
     store = DynamoMemoryStore(clients.dynamodb, "memory", InMemoryArchive(), lambda: START)
     session: Any = a_session(KEY, epoch="e1")
     change = Change(key=KEY, creates=session, turn=a_turn(1, "my secret")[0])
-    broken = DynamoMemoryStore(clients.dynamodb, 5, InMemoryArchive(), lambda: START)  # type: ignore[arg-type]
+    broken = DynamoMemoryStore(clients.dynamodb, 5, InMemoryArchive(), lambda: START)  # type: ignore[arg-type]  # a table of the wrong type
     for which in (store, broken):
         with pytest.raises(StoreError) as caught:
             which.write(change)

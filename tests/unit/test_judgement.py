@@ -222,7 +222,7 @@ def folded(
     *facts: tuple[str, list[str]], pins: object = ("p1", "p2", "p3")
 ) -> tuple[FoldedFact, ...]:
     answer = {"facts": [{"text": text, "folds_pin_ids": ids} for text, ids in facts]}
-    return parse_aggregation(json.dumps(answer), pins)  # type: ignore[arg-type]
+    return parse_aggregation(json.dumps(answer), pins)  # type: ignore[arg-type]  # any collection will do
 
 
 def test_an_aggregation_is_read() -> None:

@@ -226,4 +226,4 @@ def test_weak_and_unknown_keys_are_not_used() -> None:
     assert algorithms_of(weak) == ()
     for other in ({"kty": "EC", "crv": "secp256k1"}, {"kty": "oct"}, {}, {"kty": ["RSA"]}):
         assert algorithms_of(other) == ()
-    assert algorithms_of(KEYS["keys"][1]) == ("RS512",)  # type: ignore[arg-type]
+    assert algorithms_of(KEYS["keys"][1]) == ("RS512",)  # type: ignore[arg-type]  # a key as its issuer publishes it

@@ -75,7 +75,7 @@ class TestManagers:
 
     def test_what_is_handed_out_can_be_changed_without_harm(self) -> None:
         manager = MemoryManager().add(user("a"))
-        manager.processed_messages()[0]["content"] = "changed"  # type: ignore[index]
+        manager.processed_messages()[0]["content"] = "changed"  # type: ignore[index]  # changed against the types
         manager.messages().clear()
         assert without_times(manager.processed_messages()) == [user("a")]
 

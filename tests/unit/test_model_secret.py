@@ -29,7 +29,7 @@ def failing(code: str) -> ClientError:
 
 
 def secret(secrets: Secrets, times: list[float]) -> ModelSecret:
-    return ModelSecret(ARN, lambda: secrets, lambda: times[-1])  # type: ignore[arg-type, return-value]
+    return ModelSecret(ARN, lambda: secrets, lambda: times[-1])  # type: ignore[arg-type, return-value]  # a client that only counts
 
 
 @pytest.mark.parametrize(

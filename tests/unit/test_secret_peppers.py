@@ -40,7 +40,7 @@ class Clock:
 
 
 def peppers(secrets: Secrets, clock: Clock) -> SecretPeppers:
-    return SecretPeppers(lambda: secrets, "the secret", clock)  # type: ignore[arg-type, return-value]
+    return SecretPeppers(lambda: secrets, "the secret", clock)  # type: ignore[arg-type, return-value]  # a client that only counts
 
 
 def test_a_secret_as_the_template_makes_it() -> None:

@@ -34,7 +34,7 @@ def session(turns: int, *refs: tuple[int, int, int], **settings: int) -> Session
     manifest = tuple(SummaryRef(*ref) for ref in refs)
     return a_session(
         KEY,
-        settings=Settings(**settings),  # type: ignore[arg-type]
+        settings=Settings(**settings),  # type: ignore[arg-type]  # any setting, by name
         next_turn=turns + 1,
         manifest=manifest,
         compacted_through=max((ref.to_turn for ref in manifest), default=0),

@@ -97,9 +97,9 @@ class WindowRunner(Runner):
         assert not config, f"the adapter does not know {config}"
         maximum: Any = self.maximum
         if by_id is not None:
-            maximum = lambda memory_id: by_id.get(memory_id, by_id.get("*"))  # noqa: E731
+            maximum = lambda memory_id: by_id.get(memory_id, by_id.get("*"))  # noqa: E731 - two forms of one rule
         elif any(step["op"] == "set_max" for step in case.steps):
-            maximum = lambda _id: self.maximum  # noqa: E731
+            maximum = lambda _id: self.maximum  # noqa: E731 - two forms of one rule
         self.window: WindowMemory = (
             MessageWindowMemory(maximum, **options)
             if case.given["component"] == "message_window"

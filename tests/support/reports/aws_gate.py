@@ -178,4 +178,4 @@ def _as_answer(fault: Fault, _operation: str) -> Any:
 
 def raise_fault(fault: Fault, operation: str) -> Any:
     """The fault as the error that a client raises."""
-    raise ClientError(fault.parsed(), operation)  # type: ignore[arg-type]
+    raise ClientError(fault.parsed(), operation)  # type: ignore[arg-type]  # as a service words it

@@ -69,19 +69,19 @@ class Workers:
         """One invocation of the compactor; the ids that have to come again, in order."""
         from compactor import app
 
-        return _failures(app.handler(event_of(batch), LambdaContext()))  # type: ignore[arg-type]
+        return _failures(app.handler(event_of(batch), LambdaContext()))  # type: ignore[arg-type]  # what Lambda gives, as far as it is read
 
     def tend(self, batch: Sequence[ReceivedMessage]) -> list[str]:
         """One invocation of the archivist."""
         from archivist import app
 
-        return _failures(app.handler(event_of(batch), LambdaContext()))  # type: ignore[arg-type]
+        return _failures(app.handler(event_of(batch), LambdaContext()))  # type: ignore[arg-type]  # what Lambda gives, as far as it is read
 
     def sweep(self) -> None:
         """One pass of the sweeper."""
         from sweeper import app
 
-        app.handler({}, LambdaContext())  # type: ignore[arg-type]
+        app.handler({}, LambdaContext())  # type: ignore[arg-type]  # what Lambda gives, as far as it is read
 
     def drain(self) -> None:
         """Deliver until both queues are empty, letting time pass where messages wait."""
