@@ -211,7 +211,7 @@ def test_a_taken_port_or_folder_is_said(stack: RunningStack, tmp_path: Path) -> 
 
 def test_an_environment_that_cannot_load_is_said(tmp_path: Path) -> None:
     functions = tmp_path / "functions"
-    for name in ("api", "compactor", "sweeper"):
+    for name in ("api", "compactor", "sweeper", "archivist"):
         (functions / name).mkdir(parents=True)
         (functions / name / "app.py").write_text("import nowhere_at_all\n", encoding="utf-8")
     running = RunningStack(tmp_path / "data", TURNFOLD_FUNCTIONS=str(functions))
